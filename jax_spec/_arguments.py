@@ -1,0 +1,135 @@
+"""Checks of dtype, rank, shape and statics when an operation is traced, read from its annotations."""
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any, ParamSpec, Protocol, TypeVar, cast, get_args
+
+import jax
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+Sizes = dict[str, int]
+
+LARGEST = 2**31 - 1
+_LEAST = {"capacity": 0, "num_speculative_tokens": 0, "num_slots": 0, "block_size": 1, "vocab_size": 1}
+_LETTER = {"capacity": "T", "num_speculative_tokens": "K"}
+_SHOWN = {"B1": "B + 1", "BK": "B * K", "BL": "B * (K + 1)"}
+
+
+class Operation(Protocol[P, R]):
+    """A jitted function: what `jax.jit` returns, with the signature kept for type checkers."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Runs the operation on the device."""
+        ...
+
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> jax.stages.Lowered:
+        """Lowers it for these arguments, to be compiled ahead of time."""
+        ...
+
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> jax.stages.Traced:
+        """Traces it for these arguments, to be lowered for any platform."""
+        ...
+
+
+def operation(*statics: str, donates: str | None = None) -> Callable[[Callable[P, R]], Operation[P, R]]:
+    """Jits a function whose keyword arguments `statics` are Python ints and whose other arguments are arrays.
+
+    Whenever it is traced, each argument is held to its annotation, a letter meaning the same size throughout; a misfit
+    is a `ValueError` that names the argument. The buffers of the argument `donates` are given up to the result.
+    """
+
+    def decorate(function: Callable[P, R]) -> Operation[P, R]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            arguments = signature.bind(*args, **kwargs).arguments
+            sizes: Sizes = {}
+            for name in statics:
+                sizes[_LETTER.get(name, name)] = check_static(name, arguments.pop(name))
+            for name, value in arguments.items():
+                _check((name,), value, signature.parameters[name].annotation, sizes)
+            _check_positions(sizes)
+            return function(*args, **kwargs)
+
+        return cast(Operation[P, R], jax.jit(checked, static_argnames=statics, donate_argnames=donates))
+
+    return decorate
+
+
+def check_static(name: str, value: object) -> int:
+    """`value`, if it is a Python int in the range of the static `name`; else raises `ValueError`."""
+    least = _LEAST[name]
+    if type(value) is int and least <= value <= LARGEST:
+        return value
+    raise ValueError(f"`{name}`: got {value!r} ({type(value).__name__}), expected an int from {least} to {LARGEST}")
+
+
+def _check(path: tuple[str, ...], value: Any, annotation: Any, sizes: Sizes) -> None:
+    """Holds `value` to `annotation`, and notes in `sizes` what its letters stand for."""
+    alternatives = get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
+    if hasattr(annotation, "_fields") and isinstance(value, annotation):
+        for field, inner in annotation.__annotations__.items():
+            _check((*path, field), getattr(value, field), inner, sizes)
+    elif not any(_fits(value, alternative, sizes) for alternative in alternatives):
+        expected = " or ".join(_expected(alternative, sizes) for alternative in alternatives)
+        raise ValueError(f"{_named(path)}: got {_seen(value)}, expected {expected}")
+
+
+def _fits(value: Any, annotation: Any, sizes: Sizes) -> bool:
+    if not isinstance(value, jax.Array) or value.dtype.name not in annotation.dtypes:
+        return False
+    if annotation.dim_str == "...":
+        return not _is_number(value)
+    letters = annotation.dim_str.split()
+    if len(letters) != value.ndim or _is_number(value):
+        return False
+    return all(_solve(letter, size, sizes) for letter, size in zip(letters, value.shape, strict=True))
+
+
+def _solve(letter: str, size: int, sizes: Sizes) -> bool:
+    """Whether `letter` may stand for `size`; a letter not met before is noted."""
+    if letter == "B1":
+        return size >= 1 and _solve("B", size - 1, sizes)
+    if letter in ("BK", "BL"):
+        columns = 1 if letter == "BL" else 0
+        per_row = size // sizes["B"] if sizes["B"] else columns
+        sizes.setdefault("K", per_row - columns)
+        return sizes["K"] >= 0 and size == sizes["B"] * (sizes["K"] + columns)
+    return sizes.setdefault(letter, size) == size
+
+
+def _is_number(value: jax.Array) -> bool:
+    """Whether this was a Python number: those are weakly typed, and would be traced apart from arrays."""
+    return value.ndim == 0 and value.aval.weak_type
+
+
+def _check_positions(sizes: Sizes) -> None:
+    positions = sizes.get("P", 0) * sizes.get("block_size", 0)
+    if positions > LARGEST:
+        got = f"{sizes['block_size']} with {sizes['P']} columns of `block_tables`"
+        raise ValueError(f"`block_size`: got {got}, {positions} positions, expected at most {LARGEST}")
+
+
+def _named(path: tuple[str, ...]) -> str:
+    *owners, name = path
+    return f"field `{name}` of `{'.'.join(owners)}`" if owners else f"`{name}`"
+
+
+def _seen(value: Any) -> str:
+    if not isinstance(value, jax.Array):
+        return type(value).__name__
+    return f"a Python number ({value.dtype.name})" if _is_number(value) else f"{value.dtype.name}{list(value.shape)}"
+
+
+def _expected(annotation: Any, sizes: Sizes) -> str:
+    if hasattr(annotation, "_fields"):
+        return f"a {annotation.__name__}"
+    letters: list[str] = annotation.dim_str.split()
+    known = [f"{letter} = {sizes[letter]}" for letter in "BSKTP" if letter in sizes and letter in "".join(letters)]
+    shape = ", ".join(_SHOWN.get(letter, letter) for letter in letters)
+    return f"{annotation.dtypes[0]}[{shape}]" + (f" with {', '.join(known)}" if known else "")

@@ -1,0 +1,103 @@
+"""One random case of any operation."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from parity_tests.kit import oracle
+from parity_tests.kit.contract import OPERATIONS, Array, Operation, Record, shape_of, tree_of
+from parity_tests.kit.draw import _values
+from parity_tests.kit.draw._rows import Rows, draw_rows
+from parity_tests.kit.draw._values import Source, draw_source
+
+_BY_NAME: dict[str, Callable[[Source, tuple[int, ...]], np.ndarray]] = {
+    "anchor_token_ids": _values.token_ids,
+    "draft_token_ids": _values.draft_token_ids,
+    "input_ids": _values.token_ids,
+    "token_ids": _values.token_ids,
+    "sampled_token_ids": _values.token_ids,
+    "accepted": _values.decisions,
+    "num_computed_tokens": _values.token_counts,
+    "staged": _values.token_counts,
+    "table": _values.token_counts,
+    "token_indices": _values.token_indices,
+    "offsets": _values.offsets,
+    "block_tables": _values.block_tables,
+}
+
+
+def draw(
+    operation: Operation, dims: dict[str, int], rng: np.random.Generator, *, hostile: bool
+) -> tuple[dict, dict[str, int]]:
+    """Inputs and statics for `operation`; `dims` is an entry of `SHAPES`.
+
+    A step as serving has them; or, `hostile`, any int32 values wherever the contract still defines the result.
+
+    >>> from parity_tests.kit.draw import SHAPES
+    >>> inputs, static = draw(OPERATIONS["token_rows"], SHAPES[0], np.random.default_rng(0), hostile=False)
+    >>> inputs["cu_seqlens_q"].shape, static
+    ((5,), {'capacity': 16})
+    """
+    source = draw_source(dims, rng, hostile=hostile)
+    rows = draw_rows(source)
+    inputs: dict = {}
+    for argument in operation.arguments:
+        inputs[argument.name] = _value(source, rows, argument, inputs)
+    _let_drafts_match(source, inputs)
+    if hostile and "inputs" in inputs:
+        _let_empty_rows_name_any_slot(source, inputs)
+    return inputs, _statics(operation, dims)
+
+
+def draw_wild(operation: Operation, dims: dict[str, int], rng: np.random.Generator) -> tuple[dict, dict[str, int]]:
+    """Inputs of the right dtypes and shapes and of any values, for which the contract promises nothing but that."""
+    source = draw_source(dims, rng, hostile=True)
+
+    def anything(array: Array) -> np.ndarray:
+        shape = shape_of(array, dims)
+        return _values.decisions(source, shape) if array.dtype == "bool" else _values.wild(source, shape)
+
+    inputs = {argument.name: tree_of(argument, anything) for argument in operation.arguments}
+    return inputs, _statics(operation, dims)
+
+
+def _statics(operation: Operation, dims: dict[str, int]) -> dict[str, int]:
+    return {static.name: dims[static.letter or static.name] for static in operation.statics}
+
+
+def _value(source: Source, rows: Rows, argument: Array | Record, drawn: dict):
+    """The value of one argument; the records that earlier operations give come from the oracle, so that they agree."""
+    if argument.name in Rows._fields:
+        return getattr(rows, argument.name)
+    if argument.name == "indices":
+        columns = source.dims["K"]
+        return oracle.verify_indices(rows.cu_seqlens_q, rows.num_draft_tokens, num_speculative_tokens=columns)
+    if argument.name == "inputs":
+        return _prepared(source, rows, drawn["state"])
+    return tree_of(argument, lambda array: _BY_NAME[array.name](source, shape_of(array, source.dims)))
+
+
+def _prepared(source: Source, rows: Rows, state: dict) -> dict:
+    operation = OPERATIONS["prepare_step"]
+    arguments = {argument.name: argument for argument in operation.arguments if argument.name != "state"}
+    inputs = {name: _value(source, rows, argument, {}) for name, argument in arguments.items()}
+    return oracle.evaluate("prepare_step", {**inputs, "state": state}, _statics(operation, source.dims))
+
+
+def _let_drafts_match(source: Source, inputs: dict) -> None:
+    """The target samples most drafts, or acceptance would end at the first one."""
+    if "sampled_token_ids" not in inputs:
+        return
+    step = inputs.get("inputs", inputs)
+    indices = inputs["indices"] if "indices" in inputs else step["verify"]
+    count = int(indices["num_draft_tokens"].sum())
+    matching = np.flatnonzero(_values.decisions(source, (count,)))
+    targets = indices["target_logits_indices"][matching]
+    inputs["sampled_token_ids"][targets] = step["draft_token_ids"][matching]
+
+
+def _let_empty_rows_name_any_slot(source: Source, inputs: dict) -> None:
+    """A row of length 0 writes nothing, so it may name a slot that another row writes."""
+    empty = np.diff(inputs["cu_seqlens_q"]) == 0
+    slots = source.rng.integers(0, max(source.dims["S"], 1), len(empty))
+    inputs["slots"] = np.where(empty, slots, inputs["slots"]).astype(np.int32)

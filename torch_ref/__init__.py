@@ -1,0 +1,31 @@
+"""The ragged step of speculative decoding in torch: the reference, on any device and without a host read."""
+
+from torch_ref._assemble import assemble_input_ids as assemble_input_ids
+from torch_ref._assemble import overlay_input_ids as overlay_input_ids
+from torch_ref._assemble import overlay_input_ids_donated as overlay_input_ids_donated
+from torch_ref._assemble import overlay_rows as overlay_rows
+from torch_ref._bounds import clamp_token_ids as clamp_token_ids
+from torch_ref._bounds import clamp_token_indices as clamp_token_indices
+from torch_ref._bounds import last_token_indices as last_token_indices
+from torch_ref._bounds import token_index_bound as token_index_bound
+from torch_ref._check import check_step as check_step
+from torch_ref._layout import cu_seqlens as cu_seqlens
+from torch_ref._layout import token_rows as token_rows
+from torch_ref._positions import seq_lens as seq_lens
+from torch_ref._positions import slot_mapping as slot_mapping
+from torch_ref._positions import token_positions as token_positions
+from torch_ref._step import commit_step as commit_step
+from torch_ref._step import commit_step_donated as commit_step_donated
+from torch_ref._step import prepare_step as prepare_step
+from torch_ref._step import store_drafts as store_drafts
+from torch_ref._step import store_drafts_donated as store_drafts_donated
+from torch_ref._types import Acceptance as Acceptance
+from torch_ref._types import StepInputs as StepInputs
+from torch_ref._types import StepResult as StepResult
+from torch_ref._types import StepState as StepState
+from torch_ref._types import TokenRows as TokenRows
+from torch_ref._types import VerifyIndices as VerifyIndices
+from torch_ref._verify import accept_greedy as accept_greedy
+from torch_ref._verify import accept_sampled as accept_sampled
+from torch_ref._verify import gather_draft_token_ids as gather_draft_token_ids
+from torch_ref._verify import verify_indices as verify_indices
