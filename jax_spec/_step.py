@@ -127,7 +127,16 @@ def commit_step_donated(
     slots: Int32[Array, " B"],
     sampled_token_ids: Int32[Array, " BL"],
 ) -> StepResult:
-    """`commit_step` in place: the new state takes over the buffers of `state`, which can't be used again."""
+    """`commit_step` in place: the new state takes over the buffers of `state`, which can't be used again.
+
+    >>> state = StepState(*(jnp.array(x, jnp.int32) for x in ([100], [[11, 12]], [8])))
+    >>> arrays = ([0, 0, 9], [0, 2], [0], [1], [0])
+    >>> inputs = prepare_step(*(jnp.array(x, jnp.int32) for x in arrays), state, jnp.array([[5, 6, 7]]), block_size=4)
+    >>> arrays = ([0, 2], [0], [11, 77, 0])
+    >>> result = commit_step_donated(state, inputs, *(jnp.array(x, jnp.int32) for x in arrays))
+    >>> result.state.anchor_token_ids.tolist(), state.anchor_token_ids.is_deleted()
+    ([77], True)
+    """
     return commit_step(state, inputs, cu_seqlens_q, slots, sampled_token_ids)
 
 
@@ -159,5 +168,11 @@ def store_drafts(state: StepState, slots: Int32[Array, " B"], draft_token_ids: I
 def store_drafts_donated(
     state: StepState, slots: Int32[Array, " B"], draft_token_ids: Int32[Array, "B K"]
 ) -> StepState:
-    """`store_drafts` in place: the new state takes over the buffers of `state`, which can't be used again."""
+    """`store_drafts` in place: the new state takes over the buffers of `state`, which can't be used again.
+
+    >>> state = StepState(*(jnp.array(x, jnp.int32) for x in ([1, 2], [[11], [21]], [5, 6])))
+    >>> stored = store_drafts_donated(state, jnp.array([1], jnp.int32), jnp.array([[9]], jnp.int32))
+    >>> stored.draft_token_ids.tolist(), state.draft_token_ids.is_deleted()
+    ([[11], [9]], True)
+    """
     return store_drafts(state, slots, draft_token_ids)
