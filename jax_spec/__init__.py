@@ -12,6 +12,8 @@ from jax_spec._bounds import clamp_token_indices as clamp_token_indices
 from jax_spec._bounds import last_token_indices as last_token_indices
 from jax_spec._bounds import token_index_bound as token_index_bound
 from jax_spec._check import check_step as check_step
+from jax_spec._export import ExportedStep as ExportedStep
+from jax_spec._export import export_step as export_step
 from jax_spec._layout import cu_seqlens as cu_seqlens
 from jax_spec._layout import token_rows as token_rows
 from jax_spec._positions import seq_lens as seq_lens

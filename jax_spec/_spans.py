@@ -1,7 +1,8 @@
 """Sums and fills over the spans of rows, each in the form that suits the platform.
 
 An accelerator pays for every kernel: there each place looks at all rows, in one kernel, O(B T). A CPU pays for every
-element, and so does an accelerator with more than `COMPARED_ROWS` rows: there the work is O(B + T).
+element, and so does an accelerator where there are more than `COMPARED_ROWS` rows or an exported program leaves their
+number open: there the work is O(B + T).
 """
 
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
-from jax import lax
+from jax import export, lax
 from jaxtyping import Array, Int32
 
 COMPARED_ROWS = 1024
@@ -31,8 +32,8 @@ def count_up(
     first: Int32[Array, " B"], lens: Int32[Array, " B"], ends: Int32[Array, " B"], width: int
 ) -> Int32[Array, " BW"]:
     """`first_i, first_i + 1, ...` over the span of each row, none longer than `width`; 0 behind the last."""
-    places = jnp.arange(ends.size * width, dtype=jnp.int32)
-    return _by_platform(ends.size, _count_by_scatter, _count_by_comparison)(first, lens, ends, places)
+    forms = (partial(form, width=width) for form in (_count_by_scatter, _count_by_comparison))
+    return _by_platform(ends.size, *forms)(first, lens, ends)
 
 
 def pack(
@@ -54,7 +55,7 @@ def put(table: Array, index: Array, values: Array) -> Array:
 
 
 def _by_platform(rows: int, by_element: Form, by_comparison: Form) -> Form:
-    if rows > COMPARED_ROWS:
+    if export.is_symbolic_dim(rows) or rows > COMPARED_ROWS:
         return by_element
     return partial(lax.platform_dependent, cpu=by_element, default=by_comparison)
 
@@ -80,16 +81,16 @@ def _rows_by_comparison(ends: Int32[Array, " B"], positions: Int32[Array, " T"])
 
 
 def _count_by_scatter(
-    first: Int32[Array, " B"], lens: Int32[Array, " B"], ends: Int32[Array, " B"], places: Int32[Array, " BW"]
+    first: Int32[Array, " B"], lens: Int32[Array, " B"], ends: Int32[Array, " B"], *, width: int
 ) -> Int32[Array, " BW"]:
-    step = jnp.arange(places.size // max(ends.size, 1), dtype=jnp.int32)
-    return pack(first[:, None] + step[None, :], ends - lens, ends, places.size)
+    step = jnp.arange(width, dtype=jnp.int32)
+    return pack(first[:, None] + step[None, :], ends - lens, ends, ends.size * width)
 
 
 def _count_by_comparison(
-    first: Int32[Array, " B"], lens: Int32[Array, " B"], ends: Int32[Array, " B"], places: Int32[Array, " BW"]
+    first: Int32[Array, " B"], lens: Int32[Array, " B"], ends: Int32[Array, " B"], *, width: int
 ) -> Int32[Array, " BW"]:
-    starts, place = ends - lens, places[:, None]
+    starts, place = ends - lens, jnp.arange(ends.size * width, dtype=jnp.int32)[:, None]
     inside = (starts[None, :] <= place) & (place < ends[None, :])
     value = (first - starts)[None, :] + place
     return jnp.sum(jnp.where(inside, value, 0), axis=1, dtype=jnp.int32)

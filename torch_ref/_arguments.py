@@ -98,11 +98,11 @@ def inputs_arguments(inputs: StepInputs) -> tuple[Argument, ...]:
     _check_type("`inputs`", inputs, StepInputs)
     _check_type("field `verify` of `inputs`", inputs.verify, VerifyIndices)
     own = _fields("inputs", inputs, _INPUTS_SHAPES)
-    return own + _fields("inputs", inputs.verify, _VERIFY_SHAPES, prefix="verify.")
+    return own + _fields("inputs.verify", inputs.verify, _VERIFY_SHAPES)
 
 
-def _fields(owner: str, value: Any, shapes: dict[str, str], prefix: str = "") -> tuple[Argument, ...]:
-    return tuple(Argument(prefix + name, getattr(value, name), shape, owner=owner) for name, shape in shapes.items())
+def _fields(owner: str, value: Any, shapes: dict[str, str]) -> tuple[Argument, ...]:
+    return tuple(Argument(name, getattr(value, name), shape, owner=owner) for name, shape in shapes.items())
 
 
 def _check_type(label: str, value: object, kind: type) -> None:

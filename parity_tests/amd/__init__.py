@@ -1,0 +1,1 @@
+"""Compilation of the public operations for AMD GPUs that are not there, held to a budget of launches."""

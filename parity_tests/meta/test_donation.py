@@ -1,0 +1,54 @@
+"""Only a donating entry point gives up its argument, and its result takes over the buffer."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jax_spec
+from parity_tests.kit.contract import OPERATIONS
+
+from .examples import NAMES, arguments, same
+
+# On the CPU, `device_put` may leave an array where NumPy has it: such a buffer can't be given up.
+on_device = jax.jit(lambda tree: jax.tree.map(jnp.copy, tree))
+
+DONATING = [name for name in NAMES if OPERATIONS[name].donates]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arguments_stay_as_they_were(name):
+    arrays, static = arguments(name)
+    given = on_device(arrays)
+    jax.block_until_ready(getattr(jax_spec, name)(*given, **static))
+    donated = OPERATIONS[name].donates
+    for argument, value, before in zip(OPERATIONS[name].arguments, given, arrays, strict=True):
+        gone = {leaf.is_deleted() for leaf in jax.tree.leaves(value)}
+        assert gone == {argument.name == donated}
+        assert gone == {True} or same(value, before)
+
+
+def state_of(result):
+    return getattr(result, "state", result)
+
+
+@pytest.mark.parametrize("name", DONATING)
+def test_result_takes_over_the_buffer(name):
+    arrays, static = arguments(name)
+    given = on_device(arrays)
+    pointers = [leaf.unsafe_buffer_pointer() for leaf in jax.tree.leaves(given[0])]
+    result = state_of(getattr(jax_spec, name)(*given, **static))
+    assert [leaf.unsafe_buffer_pointer() for leaf in jax.tree.leaves(result)] == pointers
+
+
+@pytest.mark.parametrize("name", DONATING)
+def test_compiled_program_aliases_every_donated_byte(name):
+    arrays, static = arguments(name)
+    memory = getattr(jax_spec, name).lower(*arrays, **static).compile().memory_analysis()
+    assert memory.alias_size_in_bytes == sum(leaf.nbytes for leaf in jax.tree.leaves(arrays[0]))
+
+
+@pytest.mark.parametrize("name", DONATING)
+def test_plain_form_aliases_nothing(name):
+    arrays, static = arguments(name)
+    plain = getattr(jax_spec, name.removesuffix("_donated"))
+    assert plain.lower(*arrays, **static).compile().memory_analysis().alias_size_in_bytes == 0

@@ -1,0 +1,1 @@
+"""The tests that run on any implementation: `pytest --pyargs parity_tests.suite --impl NAME`."""

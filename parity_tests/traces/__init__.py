@@ -1,0 +1,1 @@
+"""Recorded decode runs, as data."""

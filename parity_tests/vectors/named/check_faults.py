@@ -1,0 +1,270 @@
+"""Section 9: every fault that `check_step` must name."""
+
+from functools import partial
+from itertools import product
+
+from parity_tests.kit.named import ATOM, INT_MAX, INT_MIN, JAX, fault, typed
+from parity_tests.vectors.named.check import COUNTS, CU, FULL, K1, SOURCES
+
+refused = partial(fault, "check_step", static=FULL)
+
+BAD_STATICS = (
+    *product(("capacity", "num_speculative_tokens", "num_slots", "vocab_size"), (-1, True, 8.5, INT_MAX + 1)),
+    ("vocab_size", 0),
+)
+
+CASES = (
+    refused(
+        "check-wide-id",
+        "an id of 2**32 + 5 becomes 5 when it enters a 32-bit array",
+        {"cu_seqlens_q": [0, 2], "token_ids": typed("int64", [52, 4294967301])},
+        "token_ids",
+        ("4294967301",),
+        static={"capacity": 2, "num_speculative_tokens": 1, "vocab_size": 1000},
+        source=JAX + "18385",
+    ),
+    refused(
+        "check-carried-too-long",
+        "a carried row asks for more tokens than it has ids",
+        {"cu_seqlens_q": [0, 2, 68], "source_rows": [0, 1]},
+        ("cu_seqlens_q", "source_rows", "num_speculative_tokens"),
+        ("66",),
+        static={"capacity": 70, "num_speculative_tokens": 1, "num_slots": 2},
+        source=ATOM + "1861",
+    ),
+    refused(
+        "error-check-late-start",
+        "a prefix sum that starts above 0",
+        {"cu_seqlens_q": [3, 4, 5]},
+        "cu_seqlens_q",
+        ("3",),
+        static=K1,
+    ),
+    refused(
+        "error-check-negative-start",
+        "a prefix sum that starts below 0",
+        {"cu_seqlens_q": [-3, 2, 5]},
+        "cu_seqlens_q",
+        ("-3",),
+        static=K1,
+    ),
+    refused(
+        "error-check-decreasing",
+        "a prefix sum that decreases",
+        {"cu_seqlens_q": [0, 5, 3, 6]},
+        "cu_seqlens_q",
+        ("2", "3", "5"),
+        static=K1,
+    ),
+    refused(
+        "error-check-decreasing-last",
+        "only the total is too small",
+        {"cu_seqlens_q": [0, 2, 5, 4]},
+        "cu_seqlens_q",
+        ("3", "4"),
+        static=K1,
+    ),
+    refused(
+        "error-check-decreasing-by-wrap",
+        "a decrease whose difference wraps to a positive one",
+        {"cu_seqlens_q": [0, INT_MAX, INT_MIN]},
+        "cu_seqlens_q",
+        ("-2147483648",),
+        static={"capacity": INT_MAX, "num_speculative_tokens": 1},
+    ),
+    refused(
+        "error-check-total-above-capacity",
+        "the step does not fit the buffer",
+        {"cu_seqlens_q": [0, 5, 17]},
+        ("cu_seqlens_q", "capacity"),
+        ("17", "6"),
+        static=K1,
+    ),
+    refused("error-check-no-entries", "no prefix sum at all", {"cu_seqlens_q": []}, "cu_seqlens_q", static=K1),
+    refused(
+        "error-check-carried-one-too-long",
+        "a carried row of K + 2 tokens",
+        {"cu_seqlens_q": [0, 3], "source_rows": [0]},
+        ("cu_seqlens_q", "source_rows", "num_speculative_tokens"),
+        ("3",),
+    ),
+    refused(
+        "error-check-carried-too-few-drafts",
+        "a carried row that verifies fewer drafts than it has",
+        {"cu_seqlens_q": CU, "source_rows": SOURCES, "num_draft_tokens": [0, 0, 0]},
+        ("num_draft_tokens", "cu_seqlens_q"),
+        ("1",),
+    ),
+    refused(
+        "error-check-carried-too-many-drafts",
+        "a carried row that verifies more drafts than it has",
+        {"cu_seqlens_q": CU, "source_rows": SOURCES, "num_draft_tokens": [1, 0, 13]},
+        ("num_draft_tokens", "cu_seqlens_q"),
+        ("2", "13"),
+    ),
+    refused(
+        "error-check-carried-empty-with-drafts",
+        "an empty carried row with drafts",
+        {"cu_seqlens_q": [0, 2, 4, 4], "source_rows": SOURCES, "num_draft_tokens": [1, 0, 17]},
+        ("num_draft_tokens", "cu_seqlens_q"),
+        ("2", "17"),
+    ),
+    refused(
+        "error-check-source-too-large",
+        "a source row behind the table",
+        {"cu_seqlens_q": CU, "source_rows": [1, -1, 2]},
+        "source_rows",
+        ("2",),
+    ),
+    refused(
+        "error-check-source-too-small",
+        "a source row below -1",
+        {"cu_seqlens_q": CU, "source_rows": [1, -17, 0]},
+        "source_rows",
+        ("1", "-17"),
+    ),
+    refused(
+        "error-check-source-too-small-open-table",
+        "a source row below -1, the table's size unknown",
+        {"cu_seqlens_q": CU, "source_rows": [1, -17, 0]},
+        "source_rows",
+        ("1", "-17"),
+        static=K1,
+    ),
+    refused(
+        "error-check-slot-too-large",
+        "a slot behind the table",
+        {"cu_seqlens_q": CU, "slots": [1, 17, 0]},
+        "slots",
+        ("1", "17"),
+    ),
+    refused(
+        "error-check-slot-too-small",
+        "a slot below -1",
+        {"cu_seqlens_q": CU, "slots": [1, 0, INT_MIN]},
+        "slots",
+        ("2", "-2147483648"),
+    ),
+    refused(
+        "error-check-slot-twice",
+        "two rows that write one slot",
+        {"cu_seqlens_q": CU, "slots": [1, -1, 1]},
+        "slots",
+        ("1", "2"),
+    ),
+    refused(
+        "error-check-source-rows-count",
+        "one source row too few",
+        {"cu_seqlens_q": CU, "source_rows": [1, -1]},
+        ("source_rows", "cu_seqlens_q"),
+    ),
+    refused(
+        "error-check-slots-count",
+        "one slot too many",
+        {"cu_seqlens_q": CU, "slots": [1, -1, 0, -1]},
+        ("slots", "cu_seqlens_q"),
+    ),
+    refused(
+        "error-check-draft-counts-count",
+        "no draft counts for three rows",
+        {"cu_seqlens_q": CU, "num_draft_tokens": []},
+        ("num_draft_tokens", "cu_seqlens_q"),
+    ),
+    refused(
+        "error-check-id-too-large",
+        "the first id behind the vocabulary",
+        {"cu_seqlens_q": CU, "token_ids": [0, 0, 1000, 0, 0, 0]},
+        "token_ids",
+        ("2", "1000"),
+    ),
+    refused(
+        "error-check-id-too-small",
+        "an id below -1",
+        {"cu_seqlens_q": CU, "token_ids": [0, 0, 0, 0, -17, 0]},
+        "token_ids",
+        ("4", "-17"),
+    ),
+    refused(
+        "error-check-id-in-the-tail",
+        "an id behind the total, where a captured graph still reads",
+        {"cu_seqlens_q": CU, "token_ids": [0, 0, 0, 0, 0, 1717]},
+        "token_ids",
+        ("5", "1717"),
+    ),
+    refused(
+        "error-check-wide-negative-id",
+        "an id of -2**32 + 5 becomes 5 in 32 bits",
+        {"cu_seqlens_q": CU, "token_ids": typed("int64", [0, -4294967291])},
+        "token_ids",
+        ("1", "-4294967291"),
+    ),
+    refused(
+        "error-check-wide-id-open-vocabulary",
+        "an id beyond int32, the vocabulary unknown",
+        {"cu_seqlens_q": CU, "token_ids": typed("int64", [0, 4294967301])},
+        "token_ids",
+        ("1", "4294967301"),
+        static=K1,
+    ),
+    refused(
+        "error-check-float-lengths",
+        "a float prefix sum",
+        {"cu_seqlens_q": typed("float32", CU)},
+        "cu_seqlens_q",
+        static=K1,
+    ),
+    refused(
+        "error-check-bool-lengths",
+        "a boolean prefix sum",
+        {"cu_seqlens_q": typed("bool", [0, 1])},
+        "cu_seqlens_q",
+        static=K1,
+    ),
+    refused(
+        "error-check-matrix-lengths",
+        "a prefix sum of rank 2",
+        {"cu_seqlens_q": [CU]},
+        "cu_seqlens_q",
+        static=K1,
+    ),
+    refused(
+        "error-check-float-sources",
+        "float source rows",
+        {"cu_seqlens_q": CU, "source_rows": typed("float32", SOURCES)},
+        "source_rows",
+    ),
+    refused(
+        "error-check-float-slots",
+        "float slots",
+        {"cu_seqlens_q": CU, "slots": typed("float32", SOURCES)},
+        "slots",
+    ),
+    refused(
+        "error-check-float-counts",
+        "float draft counts",
+        {"cu_seqlens_q": CU, "num_draft_tokens": typed("float32", COUNTS)},
+        "num_draft_tokens",
+    ),
+    refused(
+        "error-check-float-ids",
+        "float ids",
+        {"cu_seqlens_q": CU, "token_ids": typed("float32", [1, 2])},
+        "token_ids",
+    ),
+    refused(
+        "error-check-matrix-sources",
+        "source rows of rank 2",
+        {"cu_seqlens_q": CU, "source_rows": [SOURCES]},
+        "source_rows",
+    ),
+    *(
+        refused(
+            f"error-check-{name}-{value}".replace("_", "-").lower(),
+            f"a static of {value!r}",
+            {"cu_seqlens_q": [0]},
+            name,
+            static=FULL | {name: value},
+        )
+        for name, value in BAD_STATICS
+    ),
+)
