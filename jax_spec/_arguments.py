@@ -4,7 +4,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable
-from typing import Any, ParamSpec, Protocol, TypeVar, cast, get_args
+from typing import Any, ParamSpec, Protocol, TypeVar, cast, get_args, runtime_checkable
 
 import jax
 
@@ -19,6 +19,7 @@ _LETTER = {"capacity": "T", "num_speculative_tokens": "K"}
 _SHOWN = {"B1": "B + 1", "BK": "B * K", "BL": "B * (K + 1)"}
 
 
+@runtime_checkable
 class Operation(Protocol[P, R]):
     """A jitted function: what `jax.jit` returns, with the signature kept for type checkers."""
 
