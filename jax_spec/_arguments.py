@@ -72,11 +72,14 @@ def check_static(name: str, value: object) -> int:
 
 def _check(path: tuple[str, ...], value: Any, annotation: Any, sizes: Sizes) -> None:
     """Holds `value` to `annotation`, and notes in `sizes` what its letters stand for."""
-    alternatives = get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
-    if hasattr(annotation, "_fields") and isinstance(value, annotation):
+    if hasattr(annotation, "_fields"):
+        if not isinstance(value, annotation):
+            raise ValueError(f"{_named(path)}: got {_seen(value)}, expected a {annotation.__name__}")
         for field, inner in annotation.__annotations__.items():
             _check((*path, field), getattr(value, field), inner, sizes)
-    elif not any(_fits(value, alternative, sizes) for alternative in alternatives):
+        return
+    alternatives = get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
+    if not any(_fits(value, alternative, sizes) for alternative in alternatives):
         expected = " or ".join(_expected(alternative, sizes) for alternative in alternatives)
         raise ValueError(f"{_named(path)}: got {_seen(value)}, expected {expected}")
 
@@ -105,7 +108,7 @@ def _solve(letter: str, size: int, sizes: Sizes) -> bool:
 
 
 def _is_number(value: jax.Array) -> bool:
-    """Whether this was a Python number: those are weakly typed, and would be traced apart from arrays."""
+    """Whether this is a Python number: weakly typed, as are some scalars, and traced apart from arrays."""
     return value.ndim == 0 and value.aval.weak_type
 
 
@@ -124,13 +127,13 @@ def _named(path: tuple[str, ...]) -> str:
 def _seen(value: Any) -> str:
     if not isinstance(value, jax.Array):
         return type(value).__name__
-    return f"a Python number ({value.dtype.name})" if _is_number(value) else f"{value.dtype.name}{list(value.shape)}"
+    if _is_number(value):
+        return f"a Python number or weakly typed scalar ({value.dtype.name}; `jnp.int32(x)` has a type)"
+    return f"{value.dtype.name}{list(value.shape)}"
 
 
 def _expected(annotation: Any, sizes: Sizes) -> str:
-    if hasattr(annotation, "_fields"):
-        return f"a {annotation.__name__}"
     letters: list[str] = annotation.dim_str.split()
-    known = [f"{letter} = {sizes[letter]}" for letter in "BSKTP" if letter in sizes and letter in "".join(letters)]
     shape = ", ".join(_SHOWN.get(letter, letter) for letter in letters)
-    return f"{annotation.dtypes[0]}[{shape}]" + (f" with {', '.join(known)}" if known else "")
+    known = ", ".join(f"{letter} = {sizes[letter]}" for letter in "BSKTP" if letter in shape and letter in sizes)
+    return f"{annotation.dtypes[0]}[{shape}]" + (f" with {known}" if known else "")

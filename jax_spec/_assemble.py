@@ -59,13 +59,14 @@ def overlay_input_ids(
     Equivalent NumPy:
 
         out = np.where(np.arange(T) < cu_seqlens_q[-1], input_ids, 0)
-        for i, r in enumerate(source_rows):
-            if 0 <= r < S:
-                ids = [anchor_token_ids[r], *draft_token_ids[r], 0, 0, ...]
-                out[cu_seqlens_q[i] : cu_seqlens_q[i + 1]] = ids[: length of the span]
+        for i in np.flatnonzero((0 <= source_rows) & (source_rows < S)):
+            span = out[cu_seqlens_q[i] : cu_seqlens_q[i + 1]]
+            ids = [anchor_token_ids[source_rows[i]], *draft_token_ids[source_rows[i]]]
+            span[:] = [*ids, *np.zeros(T, np.int32)][: len(span)]
 
     Args:
-        input_ids: prompt chunks and new requests in place, anything in the spans of carried rows, int32 `[T]`.
+        input_ids: prompt chunks and new requests in place, anything in the spans of carried rows, int32 `[T]`. The
+            CPU may read a NumPy buffer after the call has returned: stage the next step in another one.
         cu_seqlens_q: exclusive prefix sum of the row lengths, int32 `[B + 1]`.
         source_rows: row of the tables that each row of the batch continues, int32 `[B]`; a row outside `0 .. S - 1`,
             such as -1, keeps what was staged.

@@ -38,17 +38,17 @@ def export_step(
     """Lowers an operation of this package for several platforms at once, none of which need be there.
 
     Args:
-        operation: one of the jitted functions.
+        operation: one of the jitted functions; a donating one is exported as its plain form.
         arguments: `jax.ShapeDtypeStruct`s or arrays in its order, NamedTuples of them included. A size may be
             symbolic (`jax.export.symbolic_shape`), above all B: then one artifact serves every batch.
         statics: its keyword arguments.
-        platforms: names as JAX has them: "rocm" is any AMD GPU.
+        platforms: names as JAX has them, of `PLATFORMS`: "rocm" is any AMD GPU.
 
     Returns:
         `ExportedStep`, whose program holds no callback, collective or effect; without symbolic sizes, no custom call.
 
     Raises:
-        ValueError: an argument does not fit, or its symbolic size decides what the program looks like.
+        ValueError: an argument or a platform does not fit, or a symbolic size decides what the program looks like.
 
     >>> from jax_spec import assemble_input_ids
     >>> cu, rows = (jax.ShapeDtypeStruct((size,), "int32") for size in (9, 8))
@@ -57,22 +57,25 @@ def export_step(
     >>> list(artifact.inputs), artifact.outputs["out"].shape
     (['cu_seqlens_q', 'anchor_token_ids', 'draft_token_ids'], (32,))
     """
+    if isinstance(platforms, str) or not platforms or not set(platforms) <= set(PLATFORMS):
+        raise ValueError(f"`platforms`: got {platforms!r}, expected one or more of {PLATFORMS}")
+    names = inspect.signature(operation).bind(*arguments, **statics).arguments
     structure = tree_structure(tuple(arguments))
 
     def flat(*arrays: jax.Array) -> tuple[jax.Array, ...]:
         return tuple(tree_leaves(operation(*tree_unflatten(structure, arrays), **statics)))
 
-    names = inspect.signature(operation).parameters
     inputs = {path: leaf for name, tree in zip(names, arguments, strict=False) for path, leaf in _leaves(name, tree)}
     try:
         exported = export.export(jax.jit(flat), platforms=platforms)(*inputs.values())
-        result = jax.eval_shape(lambda *arrays: operation(*arrays, **statics), *arguments)
-    except TypeError as error:
-        # JAX has no error of its own where a symbolic size is asked for its value.
+    except Exception as error:
         symbolic = [path for path, leaf in inputs.items() if not all(isinstance(size, int) for size in leaf.shape)]
         if not symbolic:
             raise
-        raise ValueError(f"`{symbolic[0]}`: got {inputs[symbolic[0]]}, expected sizes that are numbers") from error
+        # JAX says only that a symbolic size was asked for its value, and not always that.
+        reason = f"with sizes that are numbers, or fewer that are not: {error}"
+        raise ValueError(f"`{symbolic[0]}`: got shape {inputs[symbolic[0]].shape}, expected one {reason}") from error
+    result = jax.eval_shape(lambda *arrays: operation(*arrays, **statics), *arguments)
     return ExportedStep(
         bytes(exported.serialize()),
         exported.mlir_module_serialized,

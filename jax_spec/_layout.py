@@ -50,7 +50,7 @@ def token_rows(cu_seqlens_q: Int32[Array, " B1"], *, capacity: int) -> TokenRows
     [0, 1, 1, 1, 1, 2, 2, 3]
     """
     position = jnp.arange(capacity, dtype=jnp.int32)
-    row = rows_of(cu_seqlens_q[1:], position)
+    row = rows_of(cu_seqlens_q[1:], capacity)
     valid = row < cu_seqlens_q.size - 1
     return TokenRows(row, jnp.where(valid, position - take(cu_seqlens_q, row), 0), valid)
 

@@ -23,9 +23,10 @@ def prefix_sum(counts: Int32[Array, " B"]) -> Int32[Array, " B"]:
     return _by_platform(counts.size, _sum_by_scan, _sum_by_comparison)(counts)
 
 
-def rows_of(ends: Int32[Array, " B"], positions: Int32[Array, " T"]) -> Int32[Array, " T"]:
-    """The row that owns each of the positions `0 .. T - 1`, where row `i` ends before `ends[i]`; B behind the last."""
-    return _by_platform(ends.size, _rows_by_scan, _rows_by_comparison)(ends, positions)
+def rows_of(ends: Int32[Array, " B"], capacity: int) -> Int32[Array, " T"]:
+    """The row that owns each position, where row `i` ends in front of `ends[i]`; B behind the last."""
+    forms = (partial(form, capacity=capacity) for form in (_rows_by_scan, _rows_by_comparison))
+    return _by_platform(ends.size, *forms)(ends)
 
 
 def count_up(
@@ -70,13 +71,14 @@ def _sum_by_comparison(counts: Int32[Array, " B"]) -> Int32[Array, " B"]:
     return jnp.sum(jnp.where(before, counts[None, :], 0), axis=1, dtype=jnp.int32)
 
 
-def _rows_by_scan(ends: Int32[Array, " B"], positions: Int32[Array, " T"]) -> Int32[Array, " T"]:
-    marks = jnp.zeros_like(positions).at[ends].add(1, mode="drop", wrap_negative_indices=False)
+def _rows_by_scan(ends: Int32[Array, " B"], *, capacity: int) -> Int32[Array, " T"]:
+    marks = jnp.zeros(capacity, jnp.int32).at[ends].add(1, mode="drop", wrap_negative_indices=False)
     # A CPU runs the tree faster than `cumsum`, a GPU needs a kernel for each of its levels.
     return lax.platform_dependent(marks, cpu=partial(lax.associative_scan, jnp.add), default=_sum_by_scan)
 
 
-def _rows_by_comparison(ends: Int32[Array, " B"], positions: Int32[Array, " T"]) -> Int32[Array, " T"]:
+def _rows_by_comparison(ends: Int32[Array, " B"], *, capacity: int) -> Int32[Array, " T"]:
+    positions = jnp.arange(capacity, dtype=jnp.int32)
     return jnp.sum(ends[None, :] <= positions[:, None], axis=1, dtype=jnp.int32)
 
 

@@ -35,7 +35,8 @@ def prepare_step(
         verify = verify_indices(cu, num_draft_tokens); drafts = gather_draft_token_ids(input_ids, verify)
 
     Args:
-        input_ids: staged by the host, as `overlay_input_ids` takes it, int32 `[T]`.
+        input_ids: staged by the host, as `overlay_input_ids` takes it, int32 `[T]`. The CPU may read a NumPy buffer
+            after the call has returned: stage the next step in another one.
         cu_seqlens_q: exclusive prefix sum of the row lengths, int32 `[B + 1]`.
         source_rows: row of `state` that each row continues, int32 `[B]`; -1 where the host staged all.
         num_draft_tokens: drafts among each row's tokens, int32 `[B]`.

@@ -9,10 +9,14 @@ B1 = B + 1        one entry per row and one for the end
 K1 = K + 1        the drafts and one more: the anchor in front, or the bonus token behind
 BK = B * K        one place per draft that a batch can hold
 BL = B * (K + 1)  one place per row of logits that a batch can need
+
+Inside, W is the width of a grid that has a row for each row of the batch, and BW = B * W.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
+from jax.tree_util import GetAttrKey, register_pytree_with_keys
 from jaxtyping import Array, Bool, Int32
 
 
@@ -96,3 +100,18 @@ class StepResult(NamedTuple):
     """Flat position of the last token of the row that counts: its hidden state seeds the drafter."""
     state: StepState
     """The state for the next step."""
+
+
+# JAX gives a donated buffer to the first result of its shape: with the state in front, each array of it keeps its own.
+_ORDER = ("state", "acceptance", "last_token_indices")
+
+
+def _state_first(result: StepResult) -> tuple[list[tuple[Any, Any]], None]:
+    return [(GetAttrKey(name), getattr(result, name)) for name in _ORDER], None
+
+
+def _from_state_first(_: None, children: Iterable[Any]) -> StepResult:
+    return StepResult(**dict(zip(_ORDER, children, strict=True)))
+
+
+register_pytree_with_keys(StepResult, _state_first, _from_state_first)

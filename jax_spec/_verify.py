@@ -76,7 +76,8 @@ def gather_draft_token_ids(input_ids: Int32[Array, " T"], indices: VerifyIndices
         return jnp.full(places, -1, jnp.int32)
     logit = jnp.clip(indices.target_logits_indices, 0, indices.logits_indices.size - 1)
     position = take(indices.logits_indices, logit) + 1
-    real = (jnp.arange(places, dtype=jnp.int32) < indices.cu_num_draft_tokens[-1]) & (position < input_ids.size)
+    real = jnp.arange(places, dtype=jnp.int32) < indices.cu_num_draft_tokens[-1]
+    real &= (position >= 0) & (position < input_ids.size)
     return jnp.where(real, take(input_ids, jnp.clip(position, 0, input_ids.size - 1)), -1)
 
 

@@ -7,7 +7,7 @@ import pytest
 import jax_spec
 from parity_tests.kit.contract import OPERATIONS
 
-from .examples import NAMES, arguments, same
+from .examples import NAMES, SERVING, arguments, same
 
 # On the CPU, `device_put` may leave an array where NumPy has it: such a buffer can't be given up.
 on_device = jax.jit(lambda tree: jax.tree.map(jnp.copy, tree))
@@ -31,9 +31,11 @@ def state_of(result):
     return getattr(result, "state", result)
 
 
+# With as many slots as rows, results of other kinds have the shape of the state's arrays.
+@pytest.mark.parametrize("slots", [12, SERVING["B"]], ids=["more-slots-than-rows", "as-many"])
 @pytest.mark.parametrize("name", DONATING)
-def test_result_takes_over_the_buffer(name):
-    arrays, static = arguments(name)
+def test_result_takes_over_the_buffer(name, slots):
+    arrays, static = arguments(name, dims=SERVING | {"S": slots})
     given = on_device(arrays)
     pointers = [leaf.unsafe_buffer_pointer() for leaf in jax.tree.leaves(given[0])]
     result = state_of(getattr(jax_spec, name)(*given, **static))

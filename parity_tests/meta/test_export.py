@@ -69,8 +69,22 @@ def test_one_artifact_serves_every_batch():
 def test_a_symbolic_size_that_shapes_the_program_is_refused():
     arrays, static = arguments("accept_greedy", dims=SERVING | {"B": 4, "K": 3})
     k, packed, logits = export.symbolic_shape("k, 4 * k, 4 * k + 4")
-    with pytest.raises(ValueError, match=r"`indices.logits_indices`: got .*4\*k \+ 4.*expected sizes that are numbers"):
+    told = r"`indices.logits_indices`: got shape \(4\*k \+ 4,\), expected one with sizes that are numbers"
+    with pytest.raises(ValueError, match=told):
         jax_spec.export_step(jax_spec.accept_greedy, symbolic(arrays, {3: k, 12: packed, 16: logits}), static)
+
+
+@pytest.mark.parametrize("platforms", ["cpu", (), ("cpu", "hip")])
+def test_platform_that_is_none_is_refused(platforms):
+    arrays, static = arguments("cu_seqlens")
+    with pytest.raises(ValueError, match="`platforms`: got"):
+        jax_spec.export_step(jax_spec.cu_seqlens, arrays, static, platforms=platforms)
+
+
+def test_missing_static_is_told_as_such():
+    (b,) = export.symbolic_shape("b")
+    with pytest.raises(TypeError, match="capacity"):
+        jax_spec.export_step(jax_spec.token_rows, (jax.ShapeDtypeStruct((b,), jnp.int32),), {})
 
 
 @pytest.mark.parametrize("platform", ["rocm", *(pytest.param(p, marks=pytest.mark.full) for p in ("cuda", "tpu"))])
