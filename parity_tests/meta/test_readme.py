@@ -39,7 +39,7 @@ def test_it_opens_with_the_two_commands():
 
 
 def test_main_job_prints_what_the_readme_shows(tmp_path):
-    shown = re.search(r"^```text\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)[1]
+    (shown,) = re.findall(r"^```text\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
     printed = run([sys.executable, "-m", "parity_tests"], tmp_path)
     # The seconds are those of a machine, all else is the same anywhere.
     assert re.sub(r", \d+ s$", "", printed.strip()) == re.sub(r", \d+ s$", "", shown.strip())
