@@ -7,7 +7,7 @@ import numpy as np
 
 from parity_tests.kit.cases import Case, laid_out
 from parity_tests.kit.compare import Outcome, equal
-from parity_tests.kit.contract import CHECK_STEP, OPERATIONS, Array, Operation, Record
+from parity_tests.kit.contract import CHECK_STEP, OPERATIONS, Array, Operation, Record, tree_of
 from parity_tests.kit.trees import Tree, leaves, map_leaves
 
 
@@ -59,6 +59,19 @@ def _fields(value: Any, to_numpy: Callable[[Any], Any]) -> Any:
     if not hasattr(value, "_fields"):
         return to_numpy(value)
     return {name: _fields(field, to_numpy) for name, field in zip(value._fields, value, strict=True)}
+
+
+def in_order(operation: Operation, result: Tree) -> Tree:
+    """`result` with its fields in the contract's order, which a dict from elsewhere need not have."""
+    model = tree_of(operation.result, lambda array: array.name) if operation.result else {}
+    return _ordered(model if isinstance(model, dict) else {"out": model}, result)
+
+
+def _ordered(model: Any, given: Any) -> Any:
+    if not isinstance(model, dict) or not isinstance(given, dict):
+        return given
+    known = {name: _ordered(field, given[name]) for name, field in model.items() if name in given}
+    return known | {name: field for name, field in given.items() if name not in known}
 
 
 def checked(call: Callable[[Tree], Tree], operation: Operation, case: Case) -> Outcome:

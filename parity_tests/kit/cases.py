@@ -70,7 +70,13 @@ def laid_out(array: np.ndarray, layout: str | None) -> np.ndarray:
 
 def dump_case(case: Case) -> str:
     """One line of JSON; equal cases give equal bytes."""
-    return json.dumps(_case_to_json(case), separators=(",", ":"))
+    return _compact(_case_to_json(case))
+
+
+def dump_request(case: Case) -> str:
+    """One line of JSON with the call alone, its arrays without a layout, for a program that answers it."""
+    inputs = map_leaves(lambda _, leaf: _leaf_to_json(leaf), case.inputs)
+    return _compact({"id": case.id, "op": case.op, "static": case.static, "inputs": inputs})
 
 
 def dump_cases(cases: list[Case]) -> str:
@@ -82,6 +88,10 @@ def dump_cases(cases: list[Case]) -> str:
 def load_cases(text: str) -> list[Case]:
     """The cases of a file."""
     return [_case_from_json(entry) for entry in json.loads(text)["cases"]]
+
+
+def _compact(entry: dict[str, Any]) -> str:
+    return json.dumps(entry, separators=(",", ":"))
 
 
 def _case_to_json(case: Case) -> dict[str, Any]:

@@ -37,3 +37,9 @@ def _described(framework: Framework | None) -> str:
     if framework is None:
         return "no JAX"
     return framework.fault or f"{framework.vendor} ({', '.join(framework.devices) or 'no devices'})"
+
+
+def environment(choice: Choice) -> dict[str, str]:
+    """The variables that hold JAX to the device, for this process before it imports JAX and for those it starts."""
+    # Several processes share a card, so none may take all its memory.
+    return {"JAX_PLATFORMS": choice.jax, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}

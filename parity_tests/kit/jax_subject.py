@@ -1,4 +1,4 @@
-"""`jax_spec` as a subject: call by call, and a whole batch of cases under one `vmap`."""
+"""Functions of JAX as a subject: call by call, and a whole batch of cases under one `vmap`."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -11,83 +11,96 @@ from parity_tests.kit.calls import as_tree, checked, invoke
 from parity_tests.kit.cases import Case
 from parity_tests.kit.compare import Outcome
 from parity_tests.kit.contract import OPERATIONS, Operation
-from parity_tests.kit.subjects import Subject
-from parity_tests.kit.trees import leaves, map_leaves
+from parity_tests.kit.subjects import Library, Subject, of_operations, offered
+from parity_tests.kit.trees import Tree, leaves, map_leaves
 
 # A program that serves a handful of cases takes a hundred times longer to optimise than to run.
 QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 
 
-def jitted() -> Subject:
-    """The functions as users call them."""
-    import jax_spec
+def jitted(name: str, library: Library) -> Subject:
+    """The functions as users call them; when hurried, compiled once a signature."""
 
     def run(operation: Operation, cases: list[Case]) -> list[Outcome]:
-        function = getattr(jax_spec, operation.name)
-        return [_once(function, operation, case, case.static) for case in cases]
+        return [_called(library, operation, case) for case in cases]
 
-    return Subject("jax", lambda case: hasattr(jax_spec, case.op), run)
-
-
-def lowered() -> Subject:
-    """The same programs, compiled once a signature and in a hurry."""
-    import jax_spec
-
-    def run(operation: Operation, cases: list[Case]) -> list[Outcome]:
-        function, first = getattr(jax_spec, operation.name), cases[0]
+    def quick(operation: Operation, cases: list[Case]) -> list[Outcome]:
         if operation.name not in OPERATIONS:
-            return [_once(function, operation, case, case.static) for case in cases]
+            return run(operation, cases)
         try:
-            with _width(first):
-                program = invoke(function.lower, operation, first.inputs, first.static, jax_spec)
-                compiled = program.compile(_options())
+            with _width(cases[0]):
+                compiled = _lowered(library, operation, cases[0]).compile(_options())
         except Exception as error:
             return [error] * len(cases)
-        return [_once(compiled, operation, case, {}) for case in cases]
+        return [_called_compiled(compiled, operation, case, library.types) for case in cases]
 
-    return Subject("jax", lambda case: hasattr(jax_spec, case.op), run)
+    return of_operations(name, offered(library), run)._replace(quick=quick, library=library)
 
 
-def vmapped() -> Subject:
+def vmapped(name: str, library: Library) -> Subject:
     """`jit(vmap(operation))` over all cases of a signature at once, two at least; nothing can be donated there."""
-    import jax_spec
 
     def run(operation: Operation, cases: list[Case]) -> list[Outcome]:
         try:
             with _width(cases[0]):
-                return _batch(getattr(jax_spec, operation.name), operation, cases)
+                return _batch(library, operation, cases)
         except Exception as error:
             return [error] * len(cases)
 
-    names = [operation.name for operation in OPERATIONS.values() if not operation.donates]
-    return Subject("jax-vmap", lambda case: case.op in names and hasattr(jax_spec, case.op), run, fewest=2)
+    names = [name for name in offered(library) if name in OPERATIONS and not OPERATIONS[name].donates]
+    return of_operations(name, names, run)._replace(fewest=2)
 
 
-def _once(function: Callable, operation: Operation, case: Case, static: dict[str, Any]) -> Outcome:
-    import jax_spec
+def _found(library: Library, operation: Operation) -> Callable:
+    function = library.find(operation.name)
+    assert function is not None, "a subject is run on what it takes"
+    return function
 
+
+def _called(library: Library, operation: Operation, case: Case) -> Outcome:
+    import jax.numpy as jnp
+
+    def put(_: str, leaf: Any) -> Any:
+        return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
+
+    def call(inputs: Tree) -> Tree:
+        return _read(invoke(function, operation, map_leaves(put, inputs), case.static, library.types))
+
+    function = _found(library, operation)
     with _width(case):
-        return checked(
-            lambda inputs: as_tree(invoke(function, operation, inputs, static, jax_spec), np.asarray), operation, case
-        )
+        return checked(call, operation, case)
 
 
-def _batch(function: Callable, operation: Operation, cases: list[Case]) -> list[Outcome]:
+def _lowered(library: Library, operation: Operation, case: Case) -> Any:
+    function: Any = _found(library, operation)
+    return invoke(function.lower, operation, case.inputs, case.static, library.types)
+
+
+def _called_compiled(compiled: Callable, operation: Operation, case: Case, types: Any) -> Outcome:
+    # A compiled program takes NumPy arrays, and has its statics inside.
+    with _width(case):
+        return checked(lambda inputs: _read(invoke(compiled, operation, inputs, {}, types)), operation, case)
+
+
+def _batch(library: Library, operation: Operation, cases: list[Case]) -> list[Outcome]:
     import jax
 
-    import jax_spec
-
+    function = _found(library, operation)
     arrays = [{path: leaf for path, leaf in leaves(case.inputs) if isinstance(leaf, np.ndarray)} for case in cases]
     stacked = {path: np.stack([entry[path] for entry in arrays]) for path in arrays[0]}
 
     # What is no array, a fault of the case, is closed over: vmap itself would refuse it with a message of its own.
     def one(mapped: dict[str, Any]) -> Any:
         inputs = map_leaves(lambda path, leaf: mapped.get(path, leaf), cases[0].inputs)
-        return invoke(function, operation, inputs, cases[0].static, jax_spec)
+        return invoke(function, operation, inputs, cases[0].static, library.types)
 
     together = jax.jit(jax.vmap(one), compiler_options=_options())(stacked) if stacked else one(stacked)
-    tree = as_tree(together, np.asarray)
+    tree = _read(together)
     return [map_leaves(lambda _, leaf, i=i: leaf[i, ...], tree) for i in range(len(cases))]
+
+
+def _read(result: Any) -> Tree:
+    return as_tree(result, lambda value: np.asarray(value) if hasattr(value, "__array__") else value)
 
 
 def _width(case: Case) -> AbstractContextManager:

@@ -4,14 +4,20 @@ import json
 import sys
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 
+import jax_spec
 from parity_tests.__main__ import main
 from parity_tests.kit import proof, vectors
-from parity_tests.kit.proof import Plan, Proof, Tally
+from parity_tests.kit.contract import OPERATIONS
+from parity_tests.kit.devices import Choice
+from parity_tests.kit.proof import Finding, Plan, Proof, Tally
 
 ALIKE = Tally("golden vectors", "cu_seqlens", "jax", 12, 0)
 DIFFERENT = ALIKE._replace(row="token_rows", differences=2)
+FOUND = Finding("golden vectors", "token_rows", "jax", "token_rows [x]: values\n{}")
 
 
 @pytest.fixture
@@ -38,10 +44,10 @@ def test_all_alike(plans: list[Plan], capsys: pytest.CaptureFixture[str]) -> Non
 def test_difference_is_told_and_is_the_exit_status(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(proof, "prove", lambda *_: Proof([ALIKE, DIFFERENT], ["jax: token_rows [x]: {}"], 1.5))
+    monkeypatch.setattr(proof, "prove", lambda *_: Proof([ALIKE, DIFFERENT], [FOUND], 1.5))
     assert main(["--impl", "jax"]) == 1
     printed = capsys.readouterr().out
-    assert "jax: token_rows [x]: {}" in printed
+    assert "jax: token_rows [x]: values\n{}" in printed
     assert "12 / 2" in printed
     assert printed.splitlines()[-1].startswith("different: 24 comparisons, 2 differences, 2 operations")
 
@@ -52,13 +58,13 @@ def test_json_says_the_same(tmp_path: Path) -> None:
     assert main(["--impl", "jax", "--json", str(path)]) == 0
     data = json.loads(path.read_text())
     assert data["identical"] is True
-    assert data["tallies"] == [ALIKE._asdict()]
+    assert [row["comparisons"] for row in data["rows"]] == [ALIKE.comparisons]
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--impl", "numpy"], "unknown implementation 'numpy'"),
+        (["--impl", "numpy"], "numpy: unknown implementation"),
         (["--cases", "-1"], "expected a whole number"),
         (["--seed", "x"], "expected a whole number"),
         (["vektors"], "invalid choice"),
@@ -98,8 +104,38 @@ def test_a_unit_counts_and_tells_what_differs(monkeypatch: pytest.MonkeyPatch) -
     torch_ref = pytest.importorskip("torch_ref")
     right = torch_ref.seq_lens
     monkeypatch.setattr(torch_ref, "seq_lens", lambda *arrays: right(*arrays) + 1)
-    number = next(i for i, unit in enumerate(proof.units()) if unit == ("recorded steps", "seq_lens", unit.compare))
-    tallies, told = proof.run_unit(Plan(("torch",), 0, 0), number)
+    plan = Plan(("torch",), 0, 0)
+    number = next(i for i, unit in enumerate(proof.units(plan)) if unit[:2] == ("recorded steps", "seq_lens"))
+    tallies, told = proof.run_unit(plan, number)
     assert [(tally.subject, tally.differences) for tally in tallies] == [("oracle", 0), ("torch", 200)]
     assert len(told) == proof.TOLD
-    assert told[0].startswith("torch: seq_lens smollm2_gsm8k_k3_b4-step-0: values: `out`[0] (flat 0, row 0): expected")
+    assert (told[0].row, told[0].subject) == ("seq_lens", "torch")
+    assert told[0].text.startswith("seq_lens smollm2_gsm8k_k3_b4-step-0: values: `out`[0] (flat 0, row 0): expected")
+
+
+def test_device_that_is_not_there_is_refused(plans: list[Plan], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--device", "rocm"]) == 2
+    assert "no rocm device for JAX here: found" in capsys.readouterr().err
+    assert plans == []
+
+
+def test_device_is_held_to_its_own_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = Plan(("jax", "torch"), 0, 0, device=Choice("cpu", "cpu"))
+    numbers = [i for i, unit in enumerate(proof.units(plan)) if unit.part == "on the device"]
+    assert len(numbers) == len(OPERATIONS)
+    tallies, told = proof.run_unit(plan, numbers[0])
+    # The jitted call in each of five steps, torch's call, and each of its arrays to JAX and back.
+    assert [(tally.subject, tally.comparisons, tally.differences) for tally in tallies] == [
+        ("jax", 5, 0),
+        ("torch", 10, 0),
+    ]
+    assert told == []
+    monkeypatch.setattr(jax_spec, "cu_seqlens", lambda lens: np.zeros(lens.size + 1, np.int32))
+    tallies, told = proof.run_unit(plan, numbers[0])
+    assert (tallies[0].differences, told[0].subject) == (5, "jax")
+
+
+def test_transfer_in_a_hot_call_is_seen() -> None:
+    host = np.ones(3, np.int32)
+    with jax.transfer_guard("disallow"), pytest.raises(jax.errors.JaxRuntimeError, match="Disallowed"):
+        jax.jit(lambda x: x + 1)(host)

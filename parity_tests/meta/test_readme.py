@@ -1,5 +1,6 @@
 """The README does what it says: its Python blocks run, its commands exist, its tables are those of the code."""
 
+import json
 import os
 import re
 import shlex
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from parity_tests import amd
 from parity_tests.kit.contract import CHECK_STEP, OPERATIONS
 
 TEXT = (Path(__file__).parents[2] / "README.md").read_text()
@@ -59,3 +61,19 @@ def test_table_of_operations_is_complete():
     listed = re.findall(r"^\| `(\w+)\(", TEXT, re.MULTILINE)
     plain = [name for name in (*OPERATIONS, CHECK_STEP.name) if not name.endswith("_donated")]
     assert listed[: len(plain)] == plain
+
+
+def test_table_of_launches_is_the_budget():
+    budgets = json.loads((Path(amd.__file__).parent / "budgets.json").read_text())
+    header = re.search(r"^\| operation \| (gfx.*) \|$", TEXT, re.MULTILINE)
+    assert header is not None
+    for name in OPERATIONS:
+        by_shape = budgets[name].values()
+        cells = ([launches(of_targets[target]) for of_targets in by_shape] for target in header[1].split(" | "))
+        row = " | ".join(" ".join(told if len(set(told)) > 1 else told[:1]) for told in cells)
+        assert f"| `{name}` | {row} |\n" in TEXT
+
+
+def launches(budget: dict[str, int]) -> str:
+    rest = sum(budget.values()) - budget["kernels"]
+    return f"{budget['kernels']}+{rest}" if rest else str(budget["kernels"])

@@ -5,13 +5,13 @@ import pytest
 from parity_tests.kit import vectors
 from parity_tests.kit.cases import Case
 from parity_tests.kit.subjects import Subject
-from parity_tests.suite._running import chosen, hold, load
+from parity_tests.suite._running import chosen, hold
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     pairs = [
-        pytest.param(subject, case, id=f"{subject.name}-{case.id}")
-        for subject in map(load, chosen(metafunc.config))
+        pytest.param(subject, case, id=f"{subject.name}-{case.id}", marks=[pytest.mark.faults] if case.fault else [])
+        for subject in chosen(metafunc.config)
         for case in filter(subject.takes, vectors.load())
     ]
     metafunc.parametrize(("subject", "case"), pairs)

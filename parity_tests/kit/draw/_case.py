@@ -1,14 +1,15 @@
-"""One random case of any operation."""
+"""Random cases of any operation, as many at once as are wanted."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from parity_tests.kit import oracle
+from parity_tests.kit import reference
 from parity_tests.kit.contract import OPERATIONS, Array, Operation, Record, shape_of, tree_of
 from parity_tests.kit.draw import _values
 from parity_tests.kit.draw._rows import Rows, draw_rows
 from parity_tests.kit.draw._values import Source, draw_source
+from parity_tests.kit.trees import Tree, map_leaves
 
 _BY_NAME: dict[str, Callable[[Source, tuple[int, ...]], np.ndarray]] = {
     "anchor_token_ids": _values.token_ids,
@@ -28,7 +29,7 @@ _BY_NAME: dict[str, Callable[[Source, tuple[int, ...]], np.ndarray]] = {
 
 def draw(
     operation: Operation, dims: dict[str, int], rng: np.random.Generator, *, hostile: bool
-) -> tuple[dict, dict[str, int]]:
+) -> tuple[Tree, dict[str, int]]:
     """Inputs and statics for `operation`; `dims` is an entry of `SHAPES`.
 
     A step as serving has them; or, `hostile`, any int32 values wherever the contract still defines the result.
@@ -38,9 +39,23 @@ def draw(
     >>> inputs["cu_seqlens_q"].shape, static
     ((5,), {'capacity': 16})
     """
-    source = draw_source(dims, rng, hostile=hostile)
+    inputs, static = draw_many(operation, dims, rng, 1, hostile=hostile)
+    return map_leaves(lambda _, leaf: leaf[0, ...], inputs), static
+
+
+def draw_many(
+    operation: Operation, dims: dict[str, int], rng: np.random.Generator, count: int, *, hostile: bool
+) -> tuple[Tree, dict[str, int]]:
+    """`count` cases at once: the first axis of every array counts them.
+
+    >>> from parity_tests.kit.draw import SHAPES
+    >>> inputs, _ = draw_many(OPERATIONS["token_rows"], SHAPES[0], np.random.default_rng(0), 7, hostile=False)
+    >>> inputs["cu_seqlens_q"].shape
+    (7, 5)
+    """
+    source = draw_source(dims, rng, count, hostile=hostile)
     rows = draw_rows(source)
-    inputs: dict = {}
+    inputs: Tree = {}
     for argument in operation.arguments:
         inputs[argument.name] = _value(source, rows, argument, inputs)
     _let_drafts_match(source, inputs)
@@ -49,9 +64,9 @@ def draw(
     return inputs, _statics(operation, dims)
 
 
-def draw_wild(operation: Operation, dims: dict[str, int], rng: np.random.Generator) -> tuple[dict, dict[str, int]]:
+def draw_wild(operation: Operation, dims: dict[str, int], rng: np.random.Generator) -> tuple[Tree, dict[str, int]]:
     """Inputs of the right dtypes and shapes and of any values, for which the contract promises nothing but that."""
-    source = draw_source(dims, rng, hostile=True)
+    source = draw_source(dims, rng, 1, hostile=True)
 
     def anything(array: Array) -> np.ndarray:
         shape = shape_of(array, dims)
@@ -65,39 +80,39 @@ def _statics(operation: Operation, dims: dict[str, int]) -> dict[str, int]:
     return {static.name: dims[static.letter or static.name] for static in operation.statics}
 
 
-def _value(source: Source, rows: Rows, argument: Array | Record, drawn: dict):
-    """The value of one argument; the records that earlier operations give come from the oracle, so that they agree."""
+def _value(source: Source, rows: Rows, argument: Array | Record, drawn: Tree):
+    """The value of one argument; the records that earlier operations give come from there, so that they agree."""
     if argument.name in Rows._fields:
         return getattr(rows, argument.name)
     if argument.name == "indices":
-        columns = source.dims["K"]
-        return oracle.verify_indices(rows.cu_seqlens_q, rows.num_draft_tokens, num_speculative_tokens=columns)
+        given = {"cu_seqlens_q": rows.cu_seqlens_q, "num_draft_tokens": rows.num_draft_tokens}
+        return reference.evaluate("verify_indices", given, {"num_speculative_tokens": source.dims["K"]})
     if argument.name == "inputs":
         return _prepared(source, rows, drawn["state"])
-    return tree_of(argument, lambda array: _BY_NAME[array.name](source, shape_of(array, source.dims)))
+    return tree_of(argument, lambda array: _BY_NAME[array.name](source, (source.cases, *shape_of(array, source.dims))))
 
 
-def _prepared(source: Source, rows: Rows, state: dict) -> dict:
+def _prepared(source: Source, rows: Rows, state: Tree) -> Tree:
     operation = OPERATIONS["prepare_step"]
     arguments = {argument.name: argument for argument in operation.arguments if argument.name != "state"}
     inputs = {name: _value(source, rows, argument, {}) for name, argument in arguments.items()}
-    return oracle.evaluate("prepare_step", {**inputs, "state": state}, _statics(operation, source.dims))
+    return reference.evaluate("prepare_step", {**inputs, "state": state}, _statics(operation, source.dims))
 
 
-def _let_drafts_match(source: Source, inputs: dict) -> None:
+def _let_drafts_match(source: Source, inputs: Tree) -> None:
     """The target samples most drafts, or acceptance would end at the first one."""
     if "sampled_token_ids" not in inputs:
         return
     step = inputs.get("inputs", inputs)
     indices = inputs["indices"] if "indices" in inputs else step["verify"]
-    count = int(indices["num_draft_tokens"].sum())
-    matching = np.flatnonzero(_values.decisions(source, (count,)))
-    targets = indices["target_logits_indices"][matching]
-    inputs["sampled_token_ids"][targets] = step["draft_token_ids"][matching]
+    drafts, targets = step["draft_token_ids"], indices["target_logits_indices"]
+    real = np.arange(drafts.shape[1]) < indices["num_draft_tokens"].sum(1)[:, None]
+    case, place = np.nonzero(real & _values.decisions(source, drafts.shape))
+    inputs["sampled_token_ids"][case, targets[case, place]] = drafts[case, place]
 
 
-def _let_empty_rows_name_any_slot(source: Source, inputs: dict) -> None:
+def _let_empty_rows_name_any_slot(source: Source, inputs: Tree) -> None:
     """A row of length 0 writes nothing, so it may name a slot that another row writes."""
-    empty = np.diff(inputs["cu_seqlens_q"]) == 0
-    slots = source.rng.integers(0, max(source.dims["S"], 1), len(empty))
+    empty = np.diff(inputs["cu_seqlens_q"], axis=1) == 0
+    slots = source.rng.integers(0, max(source.dims["S"], 1), empty.shape)
     inputs["slots"] = np.where(empty, slots, inputs["slots"]).astype(np.int32)

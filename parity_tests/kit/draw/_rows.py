@@ -1,10 +1,10 @@
-"""The rows of one step: how long they are, where their tokens come from and where their results go."""
+"""The rows of a step: how long they are, where their tokens come from and where their results go."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from parity_tests.kit.draw._values import INT_MAX, Source, chance, spoiled
+from parity_tests.kit.draw._values import INT_MAX, Source, chance, orders, spoiled
 
 
 class Rows(NamedTuple):
@@ -18,50 +18,60 @@ class Rows(NamedTuple):
 
 
 def draw_rows(source: Source) -> Rows:
-    """A step of decode rows, prompt chunks, empty rows and padded rows; hostile, with any lengths that add up."""
-    rng, batch, tables = source.rng, source.dims["B"], source.dims["S"]
-    decodes = ~chance(source, min(0.15, 2 / max(batch, 1)), batch)
+    """Steps of decode rows, prompt chunks, empty rows and padded rows; hostile, with any lengths that add up."""
+    tables, shape = source.dims["S"], (source.cases, source.dims["B"])
+    decodes = ~chance(source, min(0.15, 2 / max(source.dims["B"], 1)), shape)
     wanted = _lengths(source, decodes)
     cu_seqlens_q = _prefix_sum(source, wanted)
-    lengths = np.diff(cu_seqlens_q)
-    places = rng.permutation(max(batch, tables))[:batch]
-    carried = decodes & (places < tables) & chance(source, 0.9, batch)
-    repeats = rng.integers(0, max(tables, 1), batch) if chance(source, 0.1) else places
-    targets = places if chance(source, 0.5) else rng.permutation(max(batch, tables))[:batch]
+    lengths = np.diff(cu_seqlens_q, axis=1)
+    places = _places(source)
+    carried = decodes & (places < tables) & chance(source, 0.9, shape)
+    repeats = np.where(_in_few(source, 0.1), source.rng.integers(0, max(tables, 1), shape), places)
+    targets = np.where(_in_few(source, 0.5), _places(source), places)
     return Rows(
         query_lens=spoiled(source, wanted),
         cu_seqlens_q=cu_seqlens_q.astype(np.int32),
         source_rows=spoiled(source, np.where(carried, repeats, -1)),
         num_draft_tokens=spoiled(source, np.where(decodes, np.maximum(lengths - 1, 0), 0)),
-        slots=_distinct_slots(source, np.where((targets < tables) & chance(source, 0.85, batch), targets, -1)),
+        slots=_distinct_slots(source, np.where((targets < tables) & chance(source, 0.85, shape), targets, -1)),
     )
+
+
+def _in_few(source: Source, probability: float) -> np.ndarray:
+    """True with the given probability for a case as a whole."""
+    return chance(source, probability, (source.cases, 1))
+
+
+def _places(source: Source) -> np.ndarray:
+    """A place for every row, no two the same, among the slots and as many places more as are needed."""
+    batch, tables = source.dims["B"], source.dims["S"]
+    return orders(source, max(batch, tables))[:, :batch]
 
 
 def _lengths(source: Source, decodes: np.ndarray) -> np.ndarray:
     rng, batch, columns, capacity = source.rng, *(source.dims[letter] for letter in "BKT")
-    lengths = 1 + chance(source, 0.64, (batch, columns)).sum(1)
-    lengths = np.where(decodes, lengths, rng.integers(1, capacity // 4 + 3, batch))
-    lengths[chance(source, 0.1, batch)] = 0
-    lengths[batch - rng.integers(0, batch // 3 + 1) :] = 0
-    if source.hostile and chance(source, 0.5):
+    shape = decodes.shape
+    lengths = 1 + chance(source, 0.64, (*shape, columns)).sum(2)
+    lengths = np.where(decodes, lengths, rng.integers(1, capacity // 4 + 3, shape))
+    lengths[chance(source, 0.1, shape)] = 0
+    padded = rng.integers(0, batch // 3 + 1, (source.cases, 1))
+    lengths = np.where(np.arange(batch) < batch - padded, lengths, 0)
+    if source.hostile:
         limits = np.array([columns + 1, columns + 2, capacity, capacity + 1, 2**30, INT_MAX])
-        lengths = np.where(chance(source, 0.2, batch), rng.choice(limits, batch), lengths)
+        odd = _in_few(source, 0.5) & chance(source, 0.2, shape)
+        lengths = np.where(odd, rng.choice(limits, shape), lengths)
     return lengths
 
 
 def _prefix_sum(source: Source, lengths: np.ndarray) -> np.ndarray:
     """Row ends, cut to the capacity where this case is one of the many that fit it."""
-    cut = source.dims["T"] if chance(source, 0.4 if source.hostile else 0.85) else INT_MAX
-    return np.minimum(np.concatenate([[0], np.cumsum(lengths)]), cut)
+    cut = np.where(_in_few(source, 0.6 if source.hostile else 0.15), INT_MAX, source.dims["T"])
+    return np.minimum(np.pad(np.cumsum(lengths, axis=1), ((0, 0), (1, 0))), cut)
 
 
 def _distinct_slots(source: Source, slots: np.ndarray) -> np.ndarray:
     """Slots of which no legal one occurs twice: the contract is silent about two writers."""
-    taken: set[int] = set()
-    distinct = spoiled(source, slots)
-    for i, slot in enumerate(distinct.tolist()):
-        if slot in taken:
-            distinct[i] = source.dims["S"] if chance(source, 0.5) else -1
-        elif 0 <= slot < source.dims["S"]:
-            taken.add(slot)
-    return distinct
+    tables, distinct = source.dims["S"], spoiled(source, slots)
+    legal = (distinct >= 0) & (distinct < tables)
+    taken = legal & np.tril(distinct[:, :, None] == distinct[:, None, :], -1).any(2)
+    return np.where(taken, np.where(chance(source, 0.5, slots.shape), tables, -1), distinct).astype(np.int32)

@@ -1,6 +1,7 @@
 """Single arrays: what serving would hold there, and what nobody should have put there.
 
-Only `integers`, `permutation` and comparisons of `random` are drawn, which give the same numbers on every platform.
+The first axis of every array counts the cases. Only `integers`, `choice`, `permuted` and comparisons of `random` are
+drawn, which give the same numbers on every platform.
 """
 
 from typing import NamedTuple
@@ -11,20 +12,23 @@ INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
 
 class Source(NamedTuple):
-    """What values are drawn from: a generator, the dimensions, the number of ids, and whether any int32 may turn up."""
+    """What values are drawn from: a generator, the dimensions, the number of ids, whether any int32 may turn up, and
+    how many cases there are.
+    """
 
     rng: np.random.Generator
     dims: dict[str, int]
     num_ids: int
     hostile: bool
+    cases: int
 
 
-def draw_source(dims: dict[str, int], rng: np.random.Generator, *, hostile: bool) -> Source:
-    """One case in four has a handful of ids: a draft of one row is then often the sampled token of another."""
-    return Source(rng, dims, min(dims["vocab_size"], 3 if rng.random() < 0.25 else INT_MAX), hostile)
+def draw_source(dims: dict[str, int], rng: np.random.Generator, cases: int, *, hostile: bool) -> Source:
+    """One time in four there is a handful of ids: a draft of one row is then often the sampled token of another."""
+    return Source(rng, dims, min(dims["vocab_size"], 3 if rng.random() < 0.25 else INT_MAX), hostile, cases)
 
 
-def chance(source: Source, probability: float, shape: int | tuple[int, ...] = ()) -> np.ndarray:
+def chance(source: Source, probability: float, shape: tuple[int, ...] = ()) -> np.ndarray:
     """True with the given probability, for each entry on its own."""
     return np.asarray(source.rng.random(shape) < probability)
 
@@ -35,7 +39,7 @@ def spoiled(source: Source, plausible: np.ndarray) -> np.ndarray:
     return np.where(chance(source, 0.5, values.shape), values, wild(source, values.shape)) if source.hostile else values
 
 
-def wild(source: Source, shape: int | tuple[int, ...]) -> np.ndarray:
+def wild(source: Source, shape: tuple[int, ...]) -> np.ndarray:
     """Boundaries of everything that a value could be compared with, beside arbitrary int32 values."""
     boundary = source.rng.choice(_boundaries(source.dims), shape)
     anything = source.rng.integers(INT_MIN, INT_MAX, shape, np.int32, endpoint=True)
@@ -68,17 +72,22 @@ def token_indices(source: Source, shape: tuple[int, ...]) -> np.ndarray:
 
 def offsets(source: Source, shape: tuple[int, ...]) -> np.ndarray:
     """Distances from a row's end: one for every row, or now and then a single one for all."""
-    all_rows = () if chance(source, 0.2) else shape
-    return spoiled(source, source.rng.integers(1, source.dims["K"] + 3, all_rows))
+    given = shape[:1] if chance(source, 0.2) else shape
+    return spoiled(source, source.rng.integers(1, source.dims["K"] + 3, given))
 
 
 def block_tables(source: Source, shape: tuple[int, ...]) -> np.ndarray:
     """Pages of which no two rows share one, and 0 or -1 behind a row's last page."""
-    rows, columns = shape
-    pages = source.rng.permutation(rows * columns).reshape(shape)
-    used = source.rng.integers(columns // 2, columns + 1, (rows, 1))
-    unused = source.rng.integers(-1, 1)
+    cases, rows, columns = shape
+    pages = orders(source, rows * columns).reshape(shape)
+    used = source.rng.integers(columns // 2, columns + 1, (cases, rows, 1))
+    unused = source.rng.integers(-1, 1, (cases, 1, 1))
     return spoiled(source, np.where(np.arange(columns) < used, pages, unused))
+
+
+def orders(source: Source, size: int) -> np.ndarray:
+    """The numbers below `size` in any order."""
+    return source.rng.permuted(np.tile(np.arange(size), (source.cases, 1)), axis=1)
 
 
 def decisions(source: Source, shape: tuple[int, ...]) -> np.ndarray:

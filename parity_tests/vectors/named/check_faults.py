@@ -80,6 +80,14 @@ CASES = (
         ("17", "6"),
         static=K1,
     ),
+    refused(
+        "error-check-total-one-above-capacity",
+        "one token more than there are places",
+        {"cu_seqlens_q": [0, 5, 7]},
+        ("cu_seqlens_q", "capacity"),
+        ("7", "6"),
+        static=K1,
+    ),
     refused("error-check-no-entries", "no prefix sum at all", {"cu_seqlens_q": []}, "cu_seqlens_q", static=K1),
     refused(
         "error-check-carried-one-too-long",

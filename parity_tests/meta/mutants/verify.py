@@ -1,0 +1,165 @@
+"""Mistakes in section 6: which logits, and what they accept."""
+
+from parity_tests.meta.mutants._mutant import Mutant
+
+_COUNTS = "torch.minimum(num_draft_tokens.clamp(min=0), (lens - 1).clamp(0, num_speculative_tokens))"
+
+_INDICES = (
+    Mutant(
+        "prompt-chunk-for-drafts",
+        "verify_indices",
+        "_verify.py",
+        _COUNTS,
+        "(lens - 1).clamp(0, num_speculative_tokens)",
+        "the last tokens of a prompt are verified as if a drafter had proposed them",
+    ),
+    Mutant(
+        "more-drafts-than-columns",
+        "verify_indices",
+        "_verify.py",
+        "(lens - 1).clamp(0, num_speculative_tokens)",
+        "(lens - 1).clamp(min=0)",
+        "the packed arrays have room for K a row",
+    ),
+    Mutant(
+        "more-drafts-than-tokens",
+        "verify_indices",
+        "_verify.py",
+        _COUNTS,
+        "num_draft_tokens.clamp(0, num_speculative_tokens)",
+        "a row that was shortened still counts all of its drafts, and reads its neighbour's logits",
+    ),
+    Mutant(
+        "negative-count",
+        "verify_indices",
+        "_verify.py",
+        "num_draft_tokens.clamp(min=0)",
+        "num_draft_tokens",
+        "-1 for 'no drafts' makes the row have no logits at all",
+    ),
+    Mutant(
+        "count-clamped-in-place",
+        "verify_indices",
+        "_verify.py",
+        "num_draft_tokens.clamp(min=0)",
+        "num_draft_tokens.clamp_(min=0)",
+        "the scheduler's own counts changed",
+    ),
+    Mutant(
+        "exclusive-draft-sum",
+        "verify_indices",
+        "_verify.py",
+        "cu_num_draft_tokens=cu_drafts[1:]",
+        "cu_num_draft_tokens=cu_drafts[:-1]",
+        "vLLM V2 and TensorRT-LLM sum exclusively, vLLM V1 and ATOM inclusively",
+    ),
+    Mutant(
+        "logit-for-an-empty-row",
+        "verify_indices",
+        "_verify.py",
+        "torch.where(lens > 0, drafts + 1, 0)",
+        "drafts + 1",
+        "a padded row has no token, and so no logit",
+    ),
+    Mutant(
+        "no-bonus-logit",
+        "verify_indices",
+        "_verify.py",
+        "torch.where(lens > 0, drafts + 1, 0)",
+        "torch.where(lens > 0, drafts.clamp(min=1), 0)",
+        "as many logits as drafts: the token after the last accepted draft has none",
+    ),
+    Mutant(
+        "head-anchored-logits",
+        "verify_indices",
+        "_verify.py",
+        "first_logits = cu_seqlens_q[1:] - num_logits",
+        "first_logits = cu_seqlens_q[:-1]",
+        "the same for a decode row; a prompt chunk samples from its first token",
+    ),
+    Mutant(
+        "padding-of-the-last-row",
+        "verify_indices",
+        "_verify.py",
+        "take(first, (rows.row,), 0) + rows.offset",
+        "take(first, (rows.row.clamp(max=first.shape[0] - 1),), 0) + rows.offset",
+        "padding charged to the last row instead of position 0",
+    ),
+    Mutant(
+        "targets-in-the-buffer",
+        "verify_indices",
+        "_verify.py",
+        "_packed(cu_drafts, cu_logits[:-1], ",
+        "_packed(cu_drafts, first_logits, ",
+        "flat positions where places within the packed logits are meant: the same until a prompt is in the batch",
+    ),
+    Mutant(
+        "bonus-of-nothing",
+        "verify_indices",
+        "_verify.py",
+        "cu_logits[1:].clamp(min=1) - 1",
+        "cu_logits[1:] - 1",
+        "-1 for empty rows in front",
+    ),
+    Mutant(
+        "bonus-first",
+        "verify_indices",
+        "_verify.py",
+        "cu_logits[1:].clamp(min=1) - 1",
+        "cu_logits[:-1] * 1",
+        "the first logit of the row, which judges its first draft",
+    ),
+)
+
+_GATHER = (
+    Mutant(
+        "padding-is-token-zero",
+        "gather_draft_token_ids",
+        "_verify.py",
+        "indices.num_draft_tokens.sum(dtype=torch.int32), following, -1)",
+        "indices.num_draft_tokens.sum(dtype=torch.int32), following, 0)",
+        "token 0 can be what the target samples, and padding is then accepted",
+    ),
+    Mutant(
+        "padding-not-masked",
+        "gather_draft_token_ids",
+        "_verify.py",
+        "torch.where(place < indices.num_draft_tokens.sum(dtype=torch.int32), following, -1)",
+        "following",
+        "index 0 of the padding is a real token's",
+    ),
+    Mutant(
+        "anchor-for-draft",
+        "gather_draft_token_ids",
+        "_verify.py",
+        "take(input_ids[1:], (position,), -1)",
+        "take(input_ids, (position,), -1)",
+        "the logit's own token instead of the one that it predicts",
+    ),
+    Mutant(
+        "rolled-buffer",
+        "gather_draft_token_ids",
+        "_verify.py",
+        "take(input_ids[1:], (position,), -1)",
+        "take(input_ids.roll(-1), (position,), -1)",
+        "the last place of the buffer is followed by the first (tpu-inference rolls)",
+    ),
+    Mutant(
+        "packed-place-for-position",
+        "gather_draft_token_ids",
+        "_verify.py",
+        "take(indices.logits_indices, (indices.target_logits_indices,), -1)",
+        "indices.target_logits_indices",
+        "right as long as every token of the step has a logit",
+    ),
+    Mutant(
+        "draft-made-acceptable",
+        "gather_draft_token_ids",
+        "_verify.py",
+        "torch.int32), following, -1)",
+        "torch.int32), following.clamp(min=0), -1)",
+        "the seat belt of the embedding on what verification reads",
+    ),
+)
+
+MUTANTS = (*_INDICES, *_GATHER)
