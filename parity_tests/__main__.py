@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from parity_tests.amd import command as amd
 from parity_tests.kit import devices, doctor, doors
+from parity_tests.kit.bulk import command as bulk
 from parity_tests.kit.facts import gather
+from parity_tests.kit.options import at_least
 
 if TYPE_CHECKING:
     from parity_tests.kit.report_data import Report
@@ -33,8 +35,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", choices=devices.KINDS, help="where to run; refuses where there is no such device")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as data, too")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write a summary for the page of a CI job, too")
-    parser.add_argument("--cases", type=_natural, default=1000, metavar="N", help="random cases an operation (1000)")
-    parser.add_argument("--seed", type=_natural, default=0, metavar="N", help="seed of the random search (0)")
+    parser.add_argument("--cases", type=at_least(0), default=1000, metavar="N", help="random cases an operation (1000)")
+    parser.add_argument("--seed", type=at_least(0), default=0, metavar="N", help="seed of the random search (0)")
     told = "leave out the arguments that must be refused, for an implementation that does not look at them"
     parser.add_argument("--without-faults", action="store_true", help=told)
     parser.set_defaults(run=_prove)
@@ -42,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     vectors = commands.add_parser("vectors", help="write the golden vectors from the named cases")
     vectors.add_argument("--check", action="store_true", help="write nothing: compare bytes and validate the schema")
     vectors.set_defaults(run=_vectors)
+    bulk.add_parser(commands)
     amd.add_parser(commands)
     doctor.add_parser(commands)
     return parser
@@ -52,12 +55,6 @@ def _known(text: str) -> str:
         return doors.parse(text).text
     except doors.SpecError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected a whole number of at least 0")
-    return int(text)
 
 
 def _prove(options: argparse.Namespace) -> int:

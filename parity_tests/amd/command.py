@@ -14,6 +14,7 @@ from parity_tests.amd.report import Report, as_data, as_markdown, as_text, progr
 from parity_tests.amd.shapes import SHAPES
 from parity_tests.amd.targets import TARGETS
 from parity_tests.kit.contract import OPERATIONS
+from parity_tests.kit.options import at_least
 
 
 def add_parser(commands: argparse._SubParsersAction) -> None:
@@ -26,7 +27,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
         parser.add_argument(
             f"--{name}", action="append", choices=known, metavar="NAME", help=f"of {', '.join(known)}; repeatable"
         )
-    parser.add_argument("--processes", type=_positive, default=2, metavar="N", help="how many at a time (2)")
+    parser.add_argument("--processes", type=at_least(1), default=2, metavar="N", help="how many at a time (2)")
     parser.add_argument("--tighten", action="store_true", help="lower the budgets to what was measured")
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as data, too")
@@ -53,12 +54,6 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         options.json.write_text(json.dumps(as_data(report), indent=1) + "\n")
     return int(bool(report.findings))
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected a whole number of at least 1")
-    return int(text)
 
 
 def _measured(options: argparse.Namespace, environment: Environment, plugin: Path) -> Report:

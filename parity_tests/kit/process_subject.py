@@ -6,6 +6,7 @@ contract's order. An answer is `{"expected": ...}`, written as in the vectors, o
 The program is kept open, and started anew if it ends. What it wrote to stderr is shown when it fails.
 """
 
+import atexit
 import json
 import math
 import os
@@ -70,6 +71,8 @@ def talking(spec: Spec) -> Subject:
     def begun() -> Conversation:
         talk = conversation(command)
         next(talk)
+        # Left to the end of the interpreter, the program would outlive what stops it.
+        atexit.register(talk.close)
         return talk
 
     def run(operation: Operation, cases: list[Case]) -> list[Outcome]:

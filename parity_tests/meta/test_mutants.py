@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parity_tests.kit import doors, oracle, vectors
-from parity_tests.kit.calls import operation_of
+from parity_tests.kit import doors, laws, oracle, vectors
+from parity_tests.kit.calls import ArgumentChanged, operation_of
 from parity_tests.kit.cases import Case
 from parity_tests.kit.contract import CHECK_STEP, OPERATIONS
 from parity_tests.kit.search import search_cases
@@ -20,11 +20,26 @@ from parity_tests.kit.trace_cases import trace_cases
 from parity_tests.kit.trial import verdicts
 from parity_tests.meta.mutants import MUTANTS, Mutant, module_of, write
 from parity_tests.meta.suite_run import run_pytest
+from parity_tests.suite import test_laws
 
 KINDS = {"torch_ref": "torch", "jax_spec": "jax"}
 PARTS = ("golden vectors", "recorded steps", "random search")
 # Of the mutants that no step can excuse, how many each part of the proof finds on its own, in percent at least.
 ALONE = {"golden vectors": 97, "recorded steps": 74, "random search": 94}
+# For every law a mutant that it finds without an oracle.
+BREACHES = {
+    laws.rows_in_another_order: "offset-of-the-batch",
+    laws.one_empty_row_more: "empty-rows-fall-together",
+    laws.two_steps_in_one: "left-side-search",
+    laws.twice_is_once: "indices-from-one",
+    laws.nothing_behind_the_last_row: "one-token-too-many",
+    laws.tokens_of_their_own_row: "stride-of-the-wrong-k",
+    laws.greedy_is_sampled: "compared-one-late",
+    laws.nothing_accepted: "always-the-bonus",
+    laws.donated_is_plain: "staged-buffer-written",
+    laws.others_keep_their_slots: "absent-slots-cleared",
+    laws.step_is_its_parts: "stale-lengths",
+}
 UNTOUCHED = Mutant("untouched", "cu_seqlens", "_layout.py", "def cu_seqlens(", "def cu_seqlens(", "no mistake")
 UNBOUND = 2**31 - 1
 
@@ -89,6 +104,14 @@ def test_suite_fails_for_every_mutant(package: str, folder: Path) -> None:
         through_the_door(mutant, folder)
     failed = "\n".join(failed_by_command(mutants, folder, "-k", "test_vectors or test_arguments"))
     assert [mutant.name for mutant in mutants if f":{module_of(mutant)}-" not in failed] == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
+def test_law_can_be_broken(law: laws.Law, folder: Path) -> None:
+    (mutant,) = (mutant for mutant in MUTANTS if mutant.name == BREACHES[law])
+    with pytest.raises((pytest.fail.Exception, ArgumentChanged)):
+        test_laws.test_law(through_the_door(mutant, folder), law, mutant.operation)
 
 
 def failed_by_command(mutants: list[Mutant], folder: Path, *options: str) -> list[str]:

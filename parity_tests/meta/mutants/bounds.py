@@ -52,6 +52,14 @@ _INDICES = (
         "a padded row points behind the real tokens",
     ),
     Mutant(
+        "indices-from-one",
+        "clamp_token_indices",
+        "_bounds.py",
+        "torch.minimum(token_indices.clamp(min=0), ",
+        "torch.minimum(token_indices.clamp(min=1) - 1, ",
+        "counts taken for positions: every clamp moves the index once more",
+    ),
+    Mutant(
         "clamped-in-place",
         "clamp_token_indices",
         "_bounds.py",
