@@ -1,5 +1,6 @@
 """The README's chapter on proving an implementation: its files and commands work, in its order, in an empty folder."""
 
+import json
 import os
 import re
 import subprocess
@@ -11,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from parity_tests.kit import vectors
+from parity_tests.kit.cases import load_cases
 from parity_tests.kit.draw import SHAPES
+from parity_tests.kit.oracle_subject import consult
+from parity_tests.kit.process_subject import read
 from parity_tests.kit.vectors import OPERATION_NAMES
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             name = re.match(r"# (\w+\.py)\n", text)
             assert name, "a block of Python begins with the name of its file"
             (place / name[1]).write_text(text)
-        else:
+        elif language == "sh":
             run(text, place)
     return place
 
@@ -83,3 +87,11 @@ def test_each_door_is_short() -> None:
 def test_limits_are_those_of_the_search() -> None:
     rows, drafts, places = (max(dims[letter] for dims in SHAPES) for letter in "BKT")
     assert f"up to {rows} rows, {drafts} drafts and {places} places" in " ".join(chapter().split())
+
+
+def test_exchange_that_is_shown_keeps_to_the_protocol() -> None:
+    (shown,) = (text for language, text in blocks() if language == "json")
+    request, answer = shown.splitlines()
+    call = json.loads(request)
+    (case,) = load_cases(json.dumps({"cases": [call | {"comment": "", "source": ""} | json.loads(answer)]}))
+    assert consult(case) == read(answer.encode())
