@@ -111,7 +111,7 @@ def subject(text: str) -> Subject:
     made = _restricted(make(text, _library(spec)) if _framework(spec) else make(spec), spec.operation)
     if spec.ours:
         return made
-    lacks = set(_wanted(spec)) - set(made.operations) if made.library else ()
+    lacks = set(_wanted(spec)) - set(made.operations) if made.functions else ()
     # Of our own functions it is known that `lower` lowers what a call runs. Whatever `functools.wraps` has wrapped has
     # the `lower` of the function inside, and would be judged by that.
     return made._replace(outside=True, quick=None, lacks=tuple(name for name in OPERATION_NAMES if name in lacks))

@@ -34,7 +34,7 @@ def jitted(name: str, library: Library) -> Subject:
             return [error] * len(cases)
         return [_called_compiled(compiled, operation, case, library.types) for case in cases]
 
-    return of_operations(name, offered(library), run)._replace(quick=quick, library=library)
+    return of_operations(name, offered(library), run)._replace(quick=quick, functions=library)
 
 
 def vmapped(name: str, library: Library) -> Subject:

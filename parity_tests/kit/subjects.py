@@ -28,9 +28,9 @@ class Subject(NamedTuple):
     """One implementation: its operations, the cases of them that it takes, one outcome for each of several cases of one
     signature, and how many of them there must be to make a run worth its while.
 
-    `quick` runs the same with less care where compiling is what takes the time. `library` is what a caller would call,
-    if the subject is that. Where the implementation is not ours (`outside`), `NotImplementedError` is no difference,
-    and `lacks` names the operations that it should have.
+    `quick` runs the same with less care where compiling is what takes the time. `functions` are what a caller would
+    call, if the subject is made of such. Where the implementation is not ours (`outside`), `NotImplementedError` is no
+    difference, and `lacks` names the operations that it should have.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Subject(NamedTuple):
     run: Run
     fewest: int = 1
     quick: Run | None = None
-    library: Library | None = None
+    functions: Library | None = None
     outside: bool = False
     lacks: tuple[str, ...] = ()
 

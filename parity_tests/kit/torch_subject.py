@@ -16,7 +16,7 @@ from parity_tests.kit.trees import Tree, leaves, map_leaves
 
 def eager(name: str, library: Library) -> Subject:
     """The functions as users call them."""
-    return of_operations(name, offered(library), _run(library))._replace(library=library)
+    return of_operations(name, offered(library), _run(library))._replace(functions=library)
 
 
 def compiled(name: str, library: Library) -> Subject:

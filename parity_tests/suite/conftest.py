@@ -16,8 +16,8 @@ MARKERS = (
 # A test runs once for each implementation, for each that is called as its users call it, or for each that is not ours.
 ROLES: dict[str, Callable[[Subject], bool]] = {
     "subject": lambda _: True,
-    "caller": lambda subject: subject.library is not None,
-    "outsider": lambda subject: subject.library is not None and subject.outside,
+    "caller": lambda subject: subject.functions is not None,
+    "outsider": lambda subject: subject.functions is not None and subject.outside,
 }
 
 

@@ -56,8 +56,8 @@ def test_numpy_integer_is_no_static(caller: Subject, name: str, static: str) -> 
 
 
 def library_of(caller: Subject) -> Library:
-    assert caller.library is not None
-    return caller.library
+    assert caller.functions is not None
+    return caller.functions
 
 
 def on_device(caller: Subject, inputs: Tree) -> Tree:
