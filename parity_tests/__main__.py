@@ -62,6 +62,7 @@ def _prove(options: argparse.Namespace) -> int:
         device = _device(options.device)
     except devices.NoSuchDeviceError as error:
         return _refuse(str(error))
+    from parity_tests.kit.device_times import timings
     from parity_tests.kit.host_reads import count_host_reads
     from parity_tests.kit.proof import Plan, gaps, prove
     from parity_tests.kit.report import make_console, print_report, progress_on
@@ -83,7 +84,8 @@ def _prove(options: argparse.Namespace) -> int:
     with progress_on(console) as progress:
         proof = prove(plan, progress)
     host_reads = count_host_reads() if "torch" in names else None
-    report = Report(plan, proof, gaps(plan, proof.tallies), absent, host_reads)
+    times = tuple(timings(device)) if device else ()
+    report = Report(plan, proof, gaps(plan, proof.tallies), absent, host_reads, times)
     print_report(console, report)
     _write(report, options)
     return int(not is_identical(report))

@@ -4,7 +4,7 @@ Each check takes two cases of one operation and one signature, so that a program
 rows and tokens in the second, and yields what differs from what the second expects.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -62,18 +62,30 @@ def replayed_torch(pair: Pair, choice: Choice) -> Iterator[str | None]:
     # A graph has its addresses for good: the values of the second case are copied to where those of the first were.
     given, second = (dict(leaves(_tensors(case, choice))) for case in pair)
     inputs = map_leaves(lambda path, _: given[path], pair[0].inputs)
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        invoke(function, operation, map_leaves(lambda _, leaf: leaf.clone(), inputs), pair[0].static, torch_ref)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        result = invoke(function, operation, inputs, pair[0].static, torch_ref)
+    graph, result = captured(lambda: invoke(function, operation, inputs, pair[0].static, torch_ref))
     for path, tensor in given.items():
         tensor.copy_(second[path])
     graph.replay()
     torch.cuda.synchronize()
     yield _difference(pair[1], as_tree(result, _to_numpy))
+
+
+def captured(call: Callable[[], Any]) -> tuple[Any, Any]:
+    """The kernels of `call` as a CUDA or HIP graph, and the result that a replay fills.
+
+    The call is made once before, so that whatever a framework starts late has started.
+    """
+    import torch
+
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = call()
+    return graph, result
 
 
 def exchanged(pair: Pair, choice: Choice) -> Iterator[str | None]:

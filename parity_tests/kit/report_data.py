@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
+from parity_tests.kit.device_times import Timing
 from parity_tests.kit.proof import Finding, Plan, Proof, Tally
 from parity_tests.kit.vectors import OPERATION_NAMES
 
@@ -19,9 +20,10 @@ Counts = dict[tuple[str, str], tuple[int, int]]
 
 
 class Report(NamedTuple):
-    """A proof, what it could not compare, and how often one step waits for the device before and after.
+    """A proof, what it could not compare, how often one step waits for the device before and after, and its times.
 
-    `gaps` are operations that an implementation should have, `left_out` implementations with the framework they need.
+    `gaps` are operations that an implementation should have, `left_out` implementations with the framework they need;
+    `timings` are there only for a device that was asked for.
     """
 
     plan: Plan
@@ -29,6 +31,7 @@ class Report(NamedTuple):
     gaps: dict[str, tuple[str, ...]]
     left_out: dict[str, str]
     host_reads: dict[str, dict[str, int]] | None
+    timings: tuple[Timing, ...] = ()
 
 
 def is_identical(report: Report) -> bool:
@@ -88,6 +91,7 @@ def as_data(report: Report) -> dict[str, Any]:
         "gaps": {name: list(operations) for name, operations in report.gaps.items()},
         "rows": [_row(row, report) for row in dict.fromkeys(tally.row for tally in proof.tallies)],
         "host_reads": report.host_reads,
+        "timings": [timing._asdict() for timing in report.timings],
     }
 
 

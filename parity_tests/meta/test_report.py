@@ -2,12 +2,16 @@
 
 import json
 from importlib.resources import files
+from types import SimpleNamespace
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from parity_tests.kit import proof
+from parity_tests.kit import device_times, proof
+from parity_tests.kit.device_times import Timing, Variant, timed, timings
+from parity_tests.kit.devices import Choice
 from parity_tests.kit.proof import Finding, Plan, Proof, Tally, gaps
+from parity_tests.kit.report import make_console, print_report
 from parity_tests.kit.report_data import Report, as_data, closing_line, is_identical
 from parity_tests.kit.report_markdown import as_markdown
 
@@ -31,6 +35,7 @@ BAD = Report(
     {"jax:theirs": ("seq_lens", "check_step")},
     {},
     READS,
+    (Timing("assemble_input_ids", "jax", 12.5, None), Timing("assemble_input_ids", "torch", 99.0, 7.5)),
 )
 
 
@@ -82,6 +87,36 @@ def test_page_says_the_same() -> None:
     assert "seed 7" in page
     assert "left out" in page
     assert "Host reads in one step, before: 1 `aten::item`." in page
+
+
+def test_times_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    print_report(make_console(), BAD)
+    printed = capsys.readouterr().out
+    assert "12 / -" in printed
+    assert "99 / 8" in printed
+
+
+def test_times_of_the_cpu_are_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_times, "ROUNDS", 1)
+    monkeypatch.setattr(device_times, "TIMED", ("assemble_input_ids", "store_drafts"))
+    found = {(timing.operation, timing.variant): timing for timing in timings(Choice("cpu", "cpu"))}
+    assert set(found) == {
+        ("assemble_input_ids", "jax"),
+        ("assemble_input_ids", "torch"),
+        ("assemble_input_ids", "torch-host-sync"),
+        ("store_drafts", "jax"),
+        ("store_drafts", "torch"),
+    }
+    assert all(timing.blocked > 0 and timing.device is None for timing in found.values())
+
+
+def test_times_of_a_card_are_between_events() -> None:
+    def event() -> SimpleNamespace:
+        return SimpleNamespace(record=lambda: None, elapsed_time=lambda _: 0.002)
+
+    variant = Variant("torch", lambda: None, lambda _: None, (event(), event()))
+    (timing,) = timed("store_drafts", [variant])
+    assert timing.device == pytest.approx(2.0)
 
 
 def test_good_page_is_short() -> None:
