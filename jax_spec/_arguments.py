@@ -15,8 +15,9 @@ Sizes = dict[str, int]
 
 LARGEST = 2**31 - 1
 _LEAST = {"capacity": 0, "num_speculative_tokens": 0, "num_slots": 0, "block_size": 1, "vocab_size": 1}
-_LETTER = {"capacity": "T", "num_speculative_tokens": "K"}
-_SHOWN = {"B1": "B + 1", "BK": "B * K", "BL": "B * (K + 1)"}
+# The letters of the shapes that are given as statics.
+LETTERS = {"capacity": "T", "num_speculative_tokens": "K"}
+_SHOWN = {"B1": "B + 1", "BK": "B * K", "BL": "B * (K + 1)", "N": "N >= 1"}
 
 
 @runtime_checkable
@@ -37,7 +38,7 @@ class Operation(Protocol[P, R]):
 
 
 def operation(*statics: str, donates: str | None = None) -> Callable[[Callable[P, R]], Operation[P, R]]:
-    """Jits a function whose keyword arguments `statics` are Python ints and whose other arguments are arrays.
+    """Jits a function whose keyword arguments `statics` are Python ints or bools, the others being arrays.
 
     Whenever it is traced, each argument is held to its annotation, a letter meaning the same size throughout; a misfit
     is a `ValueError` that names the argument. The buffers of the argument `donates` are given up to the result.
@@ -48,10 +49,15 @@ def operation(*statics: str, donates: str | None = None) -> Callable[[Callable[P
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            arguments = signature.bind(*args, **kwargs).arguments
-            sizes: Sizes = {}
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            arguments, sizes = bound.arguments, Sizes()
             for name in statics:
-                sizes[_LETTER.get(name, name)] = check_static(name, arguments.pop(name))
+                value = arguments.pop(name)
+                if signature.parameters[name].annotation is bool:
+                    _check_switch(name, value)
+                else:
+                    sizes[LETTERS.get(name, name)] = check_static(name, value)
             for name, value in arguments.items():
                 _check((name,), value, signature.parameters[name].annotation, sizes)
             _check_positions(sizes)
@@ -68,6 +74,11 @@ def check_static(name: str, value: object) -> int:
     if type(value) is int and least <= value <= LARGEST:
         return value
     raise ValueError(f"`{name}`: got {value!r} ({type(value).__name__}), expected an int from {least} to {LARGEST}")
+
+
+def _check_switch(name: str, value: object) -> None:
+    if type(value) is not bool:
+        raise ValueError(f"`{name}`: got {value!r} ({type(value).__name__}), expected True or False")
 
 
 def _check(path: tuple[str, ...], value: Any, annotation: Any, sizes: Sizes) -> None:
@@ -99,6 +110,8 @@ def _solve(letter: str, size: int, sizes: Sizes) -> bool:
     """Whether `letter` may stand for `size`; a letter not met before is noted."""
     if letter == "B1":
         return size >= 1 and _solve("B", size - 1, sizes)
+    if letter == "N" and size == 0:
+        return False
     if letter in ("BK", "BL"):
         columns = 1 if letter == "BL" else 0
         per_row = size // sizes["B"] if sizes["B"] else columns

@@ -5,6 +5,7 @@ S   rows of the state tables: request slots, or the previous batch's rows
 K   draft columns; 0 where speculation is off
 T   token capacity of the flat buffer
 P   columns of a block table
+N   entries of a table over batch sizes
 B1 = B + 1        one entry per row and one for the end
 K1 = K + 1        the drafts and one more: the anchor in front, or the bonus token behind
 BK = B * K        one place per draft that a batch can hold
@@ -100,6 +101,15 @@ class StepResult(NamedTuple):
     """Flat position of the last token of the row that counts: its hidden state seeds the drafter."""
     state: StepState
     """The state for the next step."""
+
+
+class BoundedLens(NamedTuple):
+    """Query lengths within what was scheduled; from `bound_query_lens`."""
+
+    query_lens: Int32[Array, " B"]
+    """Tokens of each row."""
+    representable: Bool[Array, ""]
+    """Whether every row has room for what was accepted; if not, the step must stay rectangular."""
 
 
 # JAX gives a donated buffer to the first result of its shape: with the state in front, each array of it keeps its own.

@@ -75,6 +75,19 @@ def check_static(name: str, value: object, least: int) -> None:
         raise ValueError(f"`{name}`: got {value}, expected a Python int of at most {INT32_MAX}")
 
 
+def check_flag(name: str, value: object) -> None:
+    """`ValueError` unless `value` is a Python bool: 1 would be a program of its own, or that of True by luck."""
+    if type(value) is not bool:
+        raise ValueError(f"`{name}`: got {value!r}, expected a Python bool")
+
+
+def check_size(argument: Argument, least: int) -> None:
+    """`ValueError` unless the first axis of an array of rank 1 has `least` entries."""
+    if argument.value.shape[0] < least:
+        got, shape = _described(argument.value), f"[{argument.shape}] with {argument.shape} >= {least}"
+        raise ValueError(f"{_label(argument)}: got {got}, expected {_an(argument.dtype)} array of shape {shape}")
+
+
 def packed_sizes(rows: int, columns: int) -> dict[str, int]:
     """The sizes that `B` and `K` fix."""
     packed = {"B*K": rows * columns, "B*(K+1)": rows * (columns + 1)}
@@ -129,7 +142,7 @@ def _array_fault(argument: Argument, sizes: dict[str, int]) -> str:
     elif terms == ["..."]:
         expected = f"an {dtype} array of any shape"
     else:
-        expected = f"{'an' if dtype[0] == 'i' else 'a'} {dtype} array of shape {shape}"
+        expected = f"{_an(argument.dtype)} array of shape {shape}"
     bound = ", ".join(f"{term} = {sizes[term]}" for term in terms if term in sizes)
     return f"{_label(argument)}: got {got}, expected {expected}" + (f" with {bound}" if bound else "")
 
@@ -142,6 +155,11 @@ def _described(value: object) -> str:
     if isinstance(value, torch.Tensor):
         return f"{_dtype_name(value.dtype)}{list(value.shape)}"
     return f"a value of type {type(value).__name__}"
+
+
+def _an(dtype: torch.dtype) -> str:
+    name = _dtype_name(dtype)
+    return f"{'an' if name[0] == 'i' else 'a'} {name}"
 
 
 def _dtype_name(dtype: torch.dtype) -> str:

@@ -1,7 +1,8 @@
 """Results as NamedTuples of tensors, and the letters of every shape.
 
 `B` rows of this step's batch, `S` rows of the state tables, `K` draft columns, `T` token capacity of the flat buffer,
-`P` columns of a block table. `B*K` is the size of packed drafts, `B*(K+1)` that of packed logits.
+`P` columns of a block table, `N` entries of a throughput table. `B*K` is the size of packed drafts, `B*(K+1)` that of
+packed logits.
 """
 
 from typing import NamedTuple
@@ -70,3 +71,10 @@ class StepResult(NamedTuple):
     acceptance: Acceptance
     last_token_indices: Int32[Tensor, " B"]
     state: StepState
+
+
+class BoundedLens(NamedTuple):
+    """How long the query of each row is, and whether such lengths exist; see `bound_query_lens`."""
+
+    query_lens: Int32[Tensor, " B"]
+    representable: Bool[Tensor, ""]

@@ -13,7 +13,8 @@ class Shape(NamedTuple):
 
 
 def _shape(serves: str, b: int, s: int, k: int, t: int, p: int) -> Shape:
-    return Shape(serves, {"B": b, "S": s, "K": k, "T": t, "P": p, "block_size": 16, "vocab_size": 129280})
+    letters = {"B": b, "S": s, "K": k, "T": t, "P": p, "N": b * (k + 1) + 1}
+    return Shape(serves, letters | {"block_size": 16, "vocab_size": 129280, "early_stop": True})
 
 
 SHAPES: dict[str, Shape] = {

@@ -1,7 +1,8 @@
 """The contract as data: what every operation takes and gives, once, for every tool of the kit.
 
 Letters: `B` rows of the batch, `S` rows of the state tables, `K` draft columns, `T` token capacity, `P` columns of a
-block table. A shape is written as in the contract, `"B K+1"`; `"..."` stands for any shape.
+block table, `N` entries of a throughput table. A shape is written as in the contract, `"B K+1"`; `"..."` stands for any
+shape.
 """
 
 from typing import NamedTuple
@@ -25,11 +26,15 @@ class Record(NamedTuple):
 
 
 class Static(NamedTuple):
-    """A Python int that is part of the compiled program, the least legal value, and the letter it fixes."""
+    """A Python value that is part of the compiled program.
+
+    An int has its least legal value and perhaps a letter that it fixes, a bool the value it has when it is left out.
+    """
 
     name: str
-    least: int
+    least: int = 0
     letter: str = ""
+    default: bool | None = None
 
 
 class Operation(NamedTuple):
@@ -54,11 +59,18 @@ TABLES = Array("block_tables", "B P")
 SLOTS = Array("slots", "B")
 SAMPLED = Array("sampled_token_ids", "B*(K+1)")
 PACKED_DRAFTS = Array("draft_token_ids", "B*K")
+CONFIDENCE = Array("confidence", "B K", "float32")
+SPS_TABLE = Array("sps_table", "N", "float32")
+LIVE = Array("live", "B", "bool")
+VERIFY_LENS = Array("verify_lens", "B")
+ACCEPTED_MAX = Array("num_accepted_max", "")
+SCHEDULED_LENS = Array("scheduled_lens", "B")
 
 CAPACITY = Static("capacity", 0, "T")
 NUM_SPECULATIVE = Static("num_speculative_tokens", 0, "K")
 BLOCK_SIZE = Static("block_size", 1)
 VOCAB_SIZE = Static("vocab_size", 1)
+EARLY_STOP = Static("early_stop", default=True)
 
 VERIFY_FIELDS = (
     NUM_DRAFT,
@@ -90,6 +102,7 @@ RESULT_FIELDS = (
     Record("state", "StepState", STATE_FIELDS),
 )
 ROWS_FIELDS = (Array("row", "T"), Array("offset", "T"), Array("valid", "T", "bool"))
+BOUNDED_FIELDS = (Array("query_lens", "B"), Array("representable", "", "bool"))
 
 INDICES = Record("indices", "VerifyIndices", VERIFY_FIELDS)
 STATE = Record("state", "StepState", STATE_FIELDS)
@@ -143,6 +156,14 @@ _ALL = (
     Operation("commit_step_donated", 8, COMMIT, STEP_RESULT, donates="state"),
     Operation("store_drafts", 8, STORE, NEW_STATE),
     Operation("store_drafts_donated", 8, STORE, NEW_STATE, donates="state"),
+    Operation("schedule_verify_lens", 10, (CONFIDENCE, SPS_TABLE, LIVE), out("B"), (EARLY_STOP,)),
+    Operation(
+        "bound_query_lens",
+        10,
+        (VERIFY_LENS, ACCEPTED_MAX, SCHEDULED_LENS),
+        Record("out", "BoundedLens", BOUNDED_FIELDS),
+        (NUM_SPECULATIVE,),
+    ),
 )
 
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _ALL}
@@ -155,6 +176,11 @@ CHECK_STEP = Operation(
     None,
     (CAPACITY, NUM_SPECULATIVE, Static("num_slots", 0, "S"), VOCAB_SIZE),
 )
+
+
+def statics_of(operation: Operation, dims: dict[str, int]) -> dict[str, int]:
+    """The statics of a call whose letters, and statics that no letter gives, have the values of `dims`."""
+    return {static.name: dims[static.letter or static.name] for static in operation.statics}
 
 
 def shape_of(array: Array, dims: dict[str, int]) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ def jitted(name: str, library: Library) -> Subject:
             return run(operation, cases)
         try:
             with _width(cases[0]):
-                compiled = _lowered(library, operation, cases[0]).compile(_options())
+                compiled = _lowered(library, operation, cases[0]).compile(quick_options())
         except Exception as error:
             return [error] * len(cases)
         return [_called_compiled(compiled, operation, case, library.types) for case in cases]
@@ -94,7 +94,7 @@ def _batch(library: Library, operation: Operation, cases: list[Case]) -> list[Ou
         inputs = map_leaves(lambda path, leaf: mapped.get(path, leaf), cases[0].inputs)
         return invoke(function, operation, inputs, cases[0].static, library.types)
 
-    together = jax.jit(jax.vmap(one), compiler_options=_options())(stacked) if stacked else one(stacked)
+    together = jax.jit(jax.vmap(one), compiler_options=quick_options())(stacked) if stacked else one(stacked)
     tree = _read(together)
     return [map_leaves(lambda _, leaf, i=i: leaf[i, ...], tree) for i in range(len(cases))]
 
@@ -112,7 +112,7 @@ def _width(case: Case) -> AbstractContextManager:
 
 
 @cache
-def _options() -> dict[str, Any] | None:
+def quick_options() -> dict[str, Any] | None:
     """As much of `QUICK` as this compiler knows."""
     import jax
 

@@ -57,7 +57,7 @@ def rows_in_another_order(case: Case, ask: Ask, draw: Draw) -> Case:
                 return values[order]
             case ["T"]:
                 return np.concatenate([*(values[cu[i] : cu[i + 1]] for i in order), values[cu[-1] :]])
-            case ["S", *_]:
+            case ["S", *_] | []:
                 return values
         return None
 
@@ -89,6 +89,17 @@ def one_empty_row_more(case: Case, ask: Ask, draw: Draw) -> Case:
 
     unknown = ("row", "cu_num_draft_tokens", "bonus_logits_indices")
     return _following(case, ask(case), extended, foretold, unknown=unknown)
+
+
+def one_idle_row_more(case: Case, ask: Ask, draw: Draw) -> Case:
+    """A row that is not live, wherever it stands and whatever it holds, gets no drafts and takes none from others."""
+    place = draw(st.integers(0, len(case.inputs["live"])))
+    inserted = {"confidence": 1, "live": False, "out": 0}
+
+    def extended(path: str, _: Array, values: np.ndarray) -> np.ndarray:
+        return np.insert(values, place, inserted[path], axis=0) if path in inserted else values
+
+    return _following(case, ask(case), extended, extended, unknown=())
 
 
 def two_steps_in_one(case: Case, ask: Ask, draw: Draw) -> Case:
@@ -211,8 +222,9 @@ _OVERLAID = ("overlay_input_ids", "overlay_rows", "prepare_step")
 
 # The operations that each law is about.
 LAWS: dict[Law, tuple[str, ...]] = {
-    rows_in_another_order: (*_BY_ROW, *_OVERLAID, "store_drafts"),
+    rows_in_another_order: (*_BY_ROW, *_OVERLAID, "store_drafts", "bound_query_lens"),
     one_empty_row_more: (*_BY_ROW, *_OVERLAID, "token_index_bound", "clamp_token_indices", "store_drafts"),
+    one_idle_row_more: ("schedule_verify_lens",),
     two_steps_in_one: _BY_ROW,
     twice_is_once: ("clamp_token_indices", "clamp_token_ids"),
     nothing_behind_the_last_row: (*(name for name in _TAILS if name in OPERATIONS), "token_rows", "prepare_step"),

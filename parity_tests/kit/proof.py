@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from time import perf_counter
 from typing import NamedTuple
 
-from parity_tests.kit import chain, doors, on_device, subjects, traces, vectors
+from parity_tests.kit import chain, doors, engines, on_device, subjects, traces, vectors, ways
 from parity_tests.kit.cases import Case
 from parity_tests.kit.contract import CHECK_STEP, OPERATIONS
 from parity_tests.kit.devices import Choice
@@ -85,6 +85,8 @@ def units(plan: Plan) -> list[Unit]:
         *(Unit("golden vectors", row, _golden) for row in rows),
         *(Unit("random search", row, _searched) for row in OPERATIONS),
         *(Unit("whole runs", row, _chained) for row in chain.ways(())),
+        *(Unit("other ways to call", row, ways.compare) for row in ways.ways() if not plan.device),
+        *(Unit("names of engines", row, _adapted) for row in engines.ROWS),
     ]
 
 
@@ -158,6 +160,10 @@ def _chained(row: str, plan: Plan) -> Iterator[Comparison]:
         for run in traces.load():
             for text in chain.comparisons(run, way(run)):
                 yield name, text and f"{row}, {run.name}: {text}"
+
+
+def _adapted(row: str, plan: Plan) -> Iterator[Comparison]:
+    return engines.compare(row, plan.names)
 
 
 def _compared(cases: list[Case], chosen: tuple[Subject, ...]) -> Iterator[Comparison]:

@@ -34,7 +34,7 @@ def dims_of(operation: Operation, inputs: Tree, static: dict[str, Any]) -> dict[
                 products["K"] = size
             elif term == "B+1":
                 dims["B"] = size - 1
-            elif term in ("B", "S", "K", "T", "P"):
+            elif term in ("B", "S", "K", "T", "P", "N"):
                 dims[term] = size
     if "K" not in dims and "K" in products:
         dims["K"] = products["K"] // dims["B"] if dims["B"] else 0

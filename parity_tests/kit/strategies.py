@@ -30,9 +30,9 @@ STEADY = settings(derandomize=True, database=None, deadline=None)
 # From simple to less so. In each of them whatever rows are drawn fit the buffer, so that `check_step` accepts a step
 # that is not hostile: the longest row has `T // 4 + 2` tokens or `K + 1`.
 SHAPES: tuple[Dims, ...] = (
-    {"B": 1, "S": 1, "K": 1, "T": 4, "P": 2, "block_size": 2, "vocab_size": 10},
-    {"B": 2, "S": 3, "K": 2, "T": 8, "P": 4, "block_size": 4, "vocab_size": 1000},
-    {"B": 3, "S": 2, "K": 3, "T": 24, "P": 8, "block_size": 3, "vocab_size": 2**31 - 1},
+    {"B": 1, "S": 1, "K": 1, "T": 4, "P": 2, "N": 3, "block_size": 2, "vocab_size": 10, "early_stop": True},
+    {"B": 2, "S": 3, "K": 2, "T": 8, "P": 4, "N": 7, "block_size": 4, "vocab_size": 1000, "early_stop": False},
+    {"B": 3, "S": 2, "K": 3, "T": 24, "P": 8, "N": 10, "block_size": 3, "vocab_size": 2**31 - 1, "early_stop": True},
 )
 
 

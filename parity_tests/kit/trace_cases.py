@@ -1,4 +1,8 @@
-"""Every recorded step as a case of every operation: expected is what was recorded, the oracle fills in the rest."""
+"""Every recorded step as a case of every operation: expected is what was recorded, the oracle fills in the rest.
+
+The runs were recorded without a scheduler of drafts. Its operations are given what it would take to come to what was
+recorded: a drafter that knows which drafts will be accepted, and rows that may have all their drafts.
+"""
 
 from collections.abc import Iterator
 
@@ -40,6 +44,7 @@ def _statics(run: Run) -> dict[str, int]:
         "block_size": BLOCK_SIZE,
         "vocab_size": run.vocab_size,
         "num_slots": run.num_slots,
+        "early_stop": True,
     }
 
 
@@ -82,6 +87,23 @@ def _special_inputs(run: Run, step: Step) -> dict[str, Tree]:
         "prepare_step": staged,
         "commit_step": {"inputs": prepared},
         "store_drafts": {"state": step.committed, "draft_token_ids": step.next_draft_token_ids},
+        **_choices(run, step),
+    }
+
+
+def _choices(run: Run, step: Step) -> dict[str, Tree]:
+    """What a scheduler of drafts could have been given."""
+    return {
+        "schedule_verify_lens": {
+            "confidence": (np.arange(run.k) < step.num_accepted[:, None]).astype(np.float32),
+            "sps_table": np.ones(run.rows * (run.k + 1) + 1, np.float32),
+            "live": step.query_lens > 0,
+        },
+        "bound_query_lens": {
+            "verify_lens": step.num_draft_tokens,
+            "num_accepted_max": np.zeros((), np.int32),
+            "scheduled_lens": np.where(step.anchors >= 0, run.k + 1, 0).astype(np.int32),
+        },
     }
 
 
@@ -108,6 +130,8 @@ def _recorded(run: Run, step: Step) -> dict[str, Tree]:
         "prepare_step": {"input_ids": step.input_ids, "verify": counts} | computed | drafts,
         "commit_step": {"acceptance": acceptance, "state": step.committed},
         "store_drafts": step.stored,
+        "schedule_verify_lens": {"out": step.num_accepted},
+        "bound_query_lens": {"query_lens": np.where(step.anchors >= 0, step.query_lens, 0)},
     }
 
 

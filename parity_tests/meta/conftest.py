@@ -5,7 +5,7 @@ from pathlib import Path
 import jax
 import pytest
 
-jax.config.update("jax_num_cpu_devices", 4)
+jax.config.update("jax_num_cpu_devices", 8)
 
 HERE = Path(__file__).parent
 

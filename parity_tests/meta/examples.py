@@ -11,7 +11,8 @@ from parity_tests.kit.contract import OPERATIONS
 from parity_tests.kit.draw import draw
 
 NAMES = list(OPERATIONS)
-SERVING = {"B": 8, "S": 12, "K": 3, "T": 48, "P": 6, "block_size": 16, "vocab_size": 1000}
+SERVING = {"B": 8, "S": 12, "K": 3, "T": 48, "P": 6, "N": 33}
+SERVING |= {"block_size": 16, "vocab_size": 1000, "early_stop": True}
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 

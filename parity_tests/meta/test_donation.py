@@ -54,3 +54,16 @@ def test_plain_form_aliases_nothing(name):
     arrays, static = arguments(name)
     plain = getattr(jax_spec, name.removesuffix("_donated"))
     assert plain.lower(*arrays, **static).compile().memory_analysis().alias_size_in_bytes == 0
+
+
+@pytest.mark.parametrize("name", DONATING)
+def test_what_was_given_up_says_so_when_it_is_used_again(name):
+    arrays, static = arguments(name)
+    given = on_device(arrays)
+    operation = getattr(jax_spec, name)
+    program = operation.lower(*arrays, **static).compile()
+    program(*given)
+    leaf = jax.tree.leaves(given[0])[0]
+    for use in (lambda: operation(*given, **static), lambda: program(*given), lambda: leaf + 1, leaf.tolist):
+        with pytest.raises((ValueError, RuntimeError), match="deleted"):
+            use()

@@ -11,7 +11,7 @@ import jax_spec
 
 from .examples import NAMES, PLATFORMS, SERVING, arguments, same, specs
 
-LARGE = {"B": 1100, "S": 1100, "K": 1, "T": 3000, "P": 2, "block_size": 16, "vocab_size": 1000}
+LARGE = SERVING | {"B": 1100, "S": 1100, "K": 1, "T": 3000, "P": 2, "N": 99}
 SIZE_CHECKS = {"shape_assertion", "stablehlo.dynamic_reduce_window"}
 
 

@@ -24,12 +24,14 @@ from parity_tests.suite import test_laws
 
 KINDS = {"torch_ref": "torch", "jax_spec": "jax"}
 PARTS = ("golden vectors", "recorded steps", "random search")
-# Of the mutants that no step can excuse, how many each part of the proof finds on its own, in percent at least.
-ALONE = {"golden vectors": 97, "recorded steps": 74, "random search": 94}
+# Of the mutants that no step can excuse, how many each part of the proof finds on its own, in percent at least. The
+# engine that was recorded had no scheduler of drafts: of one's mistakes the recordings find few.
+ALONE = {"golden vectors": 97, "recorded steps": 58, "random search": 90}
 # For every law a mutant that it finds without an oracle.
 BREACHES = {
     laws.rows_in_another_order: "offset-of-the-batch",
     laws.one_empty_row_more: "empty-rows-fall-together",
+    laws.one_idle_row_more: "idle-rows-are-counted",
     laws.two_steps_in_one: "left-side-search",
     laws.twice_is_once: "indices-from-one",
     laws.nothing_behind_the_last_row: "one-token-too-many",

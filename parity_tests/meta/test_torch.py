@@ -9,9 +9,10 @@ import torch_ref
 from parity_tests.kit.host_reads import count_host_reads
 from torch_ref import host_sync
 
-from .examples import NAMES, arguments
+from .examples import NAMES, SERVING, arguments
 
-EMPTY = {"B": 0, "S": 0, "K": 0, "T": 0, "P": 0, "block_size": 16, "vocab_size": 1000}
+EMPTY = {"B": 0, "S": 0, "K": 0, "T": 0, "P": 0, "N": 1, "block_size": 16, "vocab_size": 1000, "early_stop": False}
+FEW = EMPTY | {"B": 3, "S": 4, "K": 2, "T": 12, "P": 3, "block_size": 4, "vocab_size": 50}
 
 
 def tensors(name, dims, device="cpu"):
@@ -42,22 +43,22 @@ def graph_of(function, given, static):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_compiles_as_one_graph_without_a_host_read(name):
-    given, static = tensors(name, {"B": 3, "S": 4, "K": 2, "T": 12, "P": 3, "block_size": 4, "vocab_size": 50})
+    given, static = tensors(name, FEW)
     calls = graph_of(getattr(torch_ref, name), given, static)
     assert calls
     assert "item" not in calls
 
 
 def test_the_graph_shows_a_host_read():
-    given, static = tensors("token_index_bound", {**EMPTY, "B": 3})
+    given, static = tensors("token_index_bound", FEW)
     assert "item" in graph_of(host_sync.token_index_bound, given, static)
 
 
 # Tensors on the meta device have no values, so whatever needs one raises.
-@pytest.mark.parametrize("dims", [None, EMPTY], ids=["serving", "empty"])
+@pytest.mark.parametrize("dims", [SERVING, FEW, EMPTY], ids=["serving", "few", "empty"])
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_without_values(name, dims):
-    given, static = tensors(name, dims or {**EMPTY, "B": 3, "S": 4, "K": 2, "T": 12, "P": 3}, device="meta")
+    given, static = tensors(name, dims, device="meta")
     getattr(torch_ref, name)(*given, **static)
 
 

@@ -10,7 +10,7 @@ from parity_tests.kit import oracle, reference
 from parity_tests.kit.bulk._vmapped import VMAPPED
 from parity_tests.kit.cases import Case, dump_case
 from parity_tests.kit.compare import compare, describe
-from parity_tests.kit.contract import OPERATIONS, Operation
+from parity_tests.kit.contract import OPERATIONS, Operation, statics_of
 from parity_tests.kit.draw import SHAPES, draw_many
 from parity_tests.kit.trees import Tree, leaves, map_leaves
 
@@ -46,7 +46,7 @@ def search(name: str, implementations: Sequence[str], count: int, seed: int, sha
     rng = np.random.default_rng([seed, list(OPERATIONS).index(name)])
     seconds, differences, cases = dict.fromkeys(implementations, 0.0), [], 0
     for dims, size, turns in batches(shapes, count):
-        static = {entry.name: dims[entry.letter or entry.name] for entry in operation.statics}
+        static = statics_of(operation, dims)
         functions = {name: VMAPPED[name](operation, static) for name in implementations}
         for turn in range(turns):
             inputs, _ = draw_many(operation, dims, rng, size, hostile=turn % TURNS == TURNS - 1)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from parity_tests.kit import reference
-from parity_tests.kit.contract import OPERATIONS, Array, Operation, Record, shape_of, tree_of
-from parity_tests.kit.draw import _values
+from parity_tests.kit.contract import OPERATIONS, Array, Operation, Record, shape_of, statics_of, tree_of
+from parity_tests.kit.draw import _schedule, _values
 from parity_tests.kit.draw._rows import Rows, draw_rows
 from parity_tests.kit.draw._values import Source, draw_source
 from parity_tests.kit.trees import Tree, map_leaves
@@ -24,7 +24,14 @@ _BY_NAME: dict[str, Callable[[Source, tuple[int, ...]], np.ndarray]] = {
     "token_indices": _values.token_indices,
     "offsets": _values.offsets,
     "block_tables": _values.block_tables,
+    "confidence": _schedule.confidences,
+    "sps_table": _schedule.tables,
+    "live": _schedule.lives,
+    "verify_lens": _schedule.verify_lens,
+    "num_accepted_max": _schedule.accepted_max,
+    "scheduled_lens": _schedule.scheduled_lens,
 }
+_WILD = {"int32": _values.wild, "bool": _values.decisions, "float32": _schedule.wild_floats}
 
 
 def draw(
@@ -32,7 +39,7 @@ def draw(
 ) -> tuple[Tree, dict[str, int]]:
     """Inputs and statics for `operation`; `dims` is an entry of `SHAPES`.
 
-    A step as serving has them; or, `hostile`, any int32 values wherever the contract still defines the result.
+    A step as serving has them; or, `hostile`, any values wherever the contract still defines the result.
 
     >>> from parity_tests.kit.draw import SHAPES
     >>> inputs, static = draw(OPERATIONS["token_rows"], SHAPES[0], np.random.default_rng(0), hostile=False)
@@ -61,7 +68,7 @@ def draw_many(
     _let_drafts_match(source, inputs)
     if hostile and "inputs" in inputs:
         _let_empty_rows_name_any_slot(source, inputs)
-    return inputs, _statics(operation, dims)
+    return inputs, statics_of(operation, dims)
 
 
 def draw_wild(operation: Operation, dims: dict[str, int], rng: np.random.Generator) -> tuple[Tree, dict[str, int]]:
@@ -69,15 +76,10 @@ def draw_wild(operation: Operation, dims: dict[str, int], rng: np.random.Generat
     source = draw_source(dims, rng, 1, hostile=True)
 
     def anything(array: Array) -> np.ndarray:
-        shape = shape_of(array, dims)
-        return _values.decisions(source, shape) if array.dtype == "bool" else _values.wild(source, shape)
+        return _WILD[array.dtype](source, shape_of(array, dims))
 
     inputs = {argument.name: tree_of(argument, anything) for argument in operation.arguments}
-    return inputs, _statics(operation, dims)
-
-
-def _statics(operation: Operation, dims: dict[str, int]) -> dict[str, int]:
-    return {static.name: dims[static.letter or static.name] for static in operation.statics}
+    return inputs, statics_of(operation, dims)
 
 
 def _value(source: Source, rows: Rows, argument: Array | Record, drawn: Tree):
@@ -96,7 +98,7 @@ def _prepared(source: Source, rows: Rows, state: Tree) -> Tree:
     operation = OPERATIONS["prepare_step"]
     arguments = {argument.name: argument for argument in operation.arguments if argument.name != "state"}
     inputs = {name: _value(source, rows, argument, {}) for name, argument in arguments.items()}
-    return reference.evaluate("prepare_step", {**inputs, "state": state}, _statics(operation, source.dims))
+    return reference.evaluate("prepare_step", {**inputs, "state": state}, statics_of(operation, source.dims))
 
 
 def _let_drafts_match(source: Source, inputs: Tree) -> None:

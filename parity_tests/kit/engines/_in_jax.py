@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from parity_tests.kit.engines._recorded import Found, Recorded, packed_decodes, padded
-from parity_tests.kit.jax_subject import _options as quick_options
+from parity_tests.kit.jax_subject import quick_options
 
 
 def tpu_inference(recorded: Recorded) -> Iterator[Found]:

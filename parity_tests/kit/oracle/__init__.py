@@ -15,6 +15,8 @@ from parity_tests.kit.oracle._layout import token_rows as token_rows
 from parity_tests.kit.oracle._positions import seq_lens as seq_lens
 from parity_tests.kit.oracle._positions import slot_mapping as slot_mapping
 from parity_tests.kit.oracle._positions import token_positions as token_positions
+from parity_tests.kit.oracle._schedule import bound_query_lens as bound_query_lens
+from parity_tests.kit.oracle._schedule import schedule_verify_lens as schedule_verify_lens
 from parity_tests.kit.oracle._step import commit_step as commit_step
 from parity_tests.kit.oracle._step import prepare_step as prepare_step
 from parity_tests.kit.oracle._step import store_drafts as store_drafts

@@ -7,6 +7,7 @@ from parity_tests.kit.oracle._bounds import clamp_token_ids, clamp_token_indices
 from parity_tests.kit.oracle._defined import is_defined
 from parity_tests.kit.oracle._layout import cu_seqlens, token_rows
 from parity_tests.kit.oracle._positions import seq_lens, slot_mapping, token_positions
+from parity_tests.kit.oracle._schedule import bound_query_lens, schedule_verify_lens
 from parity_tests.kit.oracle._step import commit_step, prepare_step, store_drafts
 from parity_tests.kit.oracle._types import Record
 from parity_tests.kit.oracle._verify import accept_greedy, accept_sampled, gather_draft_token_ids, verify_indices
@@ -33,6 +34,8 @@ _FUNCTIONS: dict[str, Callable] = {
         prepare_step,
         commit_step,
         store_drafts,
+        schedule_verify_lens,
+        bound_query_lens,
     )
 }
 

@@ -1,10 +1,10 @@
 """The reference by the operation's name, in the form that cases are written in."""
 
 from parity_tests.kit.contract import OPERATIONS
-from parity_tests.kit.reference import _step, _tokens, _verify
+from parity_tests.kit.reference import _schedule, _step, _tokens, _verify
 from parity_tests.kit.reference._tables import Record
 
-_MODULES = {6: _verify, 8: _step}
+_MODULES = {6: _verify, 8: _step, 10: _schedule}
 
 
 def evaluate(name: str, inputs: Record, static: dict[str, int]) -> Record:

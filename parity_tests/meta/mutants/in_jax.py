@@ -114,4 +114,37 @@ MUTANTS = (
         '@operation(donates="state")\ndef store_drafts(',
         "the caller's state is gone",
     ),
+    _in_jax(
+        "jax-survival-by-scan",
+        "schedule_verify_lens",
+        "_schedule.py",
+        "_products(confidence) * unit",
+        "jnp.exp2(jnp.cumsum(jnp.log2(jnp.pad(jnp.clip(jnp.nan_to_num(confidence), 0, 1), ((0, 0), (1, 0)), "
+        "constant_values=1)), axis=1)) * unit",
+        "a product is a sum of logarithms",
+    ),
+    _in_jax(
+        "jax-ties-column-by-column",
+        "schedule_verify_lens",
+        "_schedule.py",
+        "row * (columns + 1) + column",
+        "column * rows + row",
+        "drafts lie in memory as the drafter made them, one after the other",
+    ),
+    _in_jax(
+        "jax-gain-by-difference",
+        "schedule_verify_lens",
+        "_schedule.py",
+        "useless = after <= before",
+        "useless = after - before <= 0",
+        "a multiply and a subtraction become one instruction, which does not round in between",
+    ),
+    _in_jax(
+        "jax-unbounded-in-bounds",
+        "bound_query_lens",
+        "_schedule.py",
+        "jnp.where(scheduled_lens < 0, lens, jnp.minimum(lens, scheduled_lens))",
+        "jnp.clip(lens, 0, scheduled_lens)",
+        "-1 is the upper bound, which wins",
+    ),
 )

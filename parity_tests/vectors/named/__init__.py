@@ -9,10 +9,15 @@ from parity_tests.vectors.named import (
     commit,
     faults,
     layout,
+    lens,
     overlay,
     positions,
     prepare,
+    schedule,
+    schedule_numbers,
+    schedule_ties,
     verify,
 )
 
-MODULES = (layout, assemble, overlay, bounds, verify, accept, positions, prepare, commit, check, check_faults, faults)
+MODULES = (layout, assemble, overlay, bounds, verify, accept, positions, prepare, commit)
+MODULES += (schedule, schedule_ties, schedule_numbers, lens, check, check_faults, faults)

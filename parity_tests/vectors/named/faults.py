@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from parity_tests.kit.cases import Case, Fault
-from parity_tests.kit.contract import OPERATIONS, Array, Operation, Record, shape_of, tree_of
+from parity_tests.kit.contract import OPERATIONS, Array, Operation, Record, Static, shape_of, tree_of
 from parity_tests.kit.shapes import arguments_by_path
 from parity_tests.kit.trees import Tree, leaves, map_leaves
 
 # Sizes that no other vector has: to a cache True is 1, so a `capacity` of 1 met before would let it pass.
-DIMS = {"B": 2, "K": 1, "S": 3, "T": 5, "P": 2}
-STATICS = {"capacity": 5, "num_speculative_tokens": 1, "block_size": 4, "vocab_size": 9}
-LETTERS = "BKSTP"
+DIMS = {"B": 2, "K": 1, "S": 3, "T": 5, "P": 2, "N": 7}
+STATICS = {"capacity": 5, "num_speculative_tokens": 1, "block_size": 4, "vocab_size": 9, "early_stop": True}
+LETTERS = "BKSTPN"
+# Another dtype that an array might come in, and one of 64 bits.
+WRONG = {"int32": (np.float32, np.int64), "bool": (np.int32, np.int64), "float32": (np.int32, np.float64)}
 
 
 def _faults(operation: Operation) -> Iterator[Case]:
@@ -25,13 +27,13 @@ def _faults(operation: Operation) -> Iterator[Case]:
         if isinstance(argument, Record):
             yield _case(operation, argument.name, "none", f"`{argument.name}` is missing", {argument.name: None})
     for static in operation.statics:
-        yield from _of_static(operation, static.name, static.least)
+        yield from _of_static(operation, static)
 
 
 def _of_array(operation: Operation, path: str, array: Array) -> Iterator[Case]:
     good = dict(leaves(_base(operation)))[path]
-    wrong = np.float32 if array.dtype == "int32" else np.int32
-    yield _case(operation, path, good.astype(wrong).dtype.name, "an array of another dtype", {path: good.astype(wrong)})
+    wrong, wide = (good.astype(dtype) for dtype in WRONG[array.dtype])
+    yield _case(operation, path, wrong.dtype.name, "an array of another dtype", {path: wrong})
     for axis in range(good.ndim):
         longer = np.concatenate([good, good.take([-1], axis)], axis)
         if not _consistent(operation, {path: longer.shape}):
@@ -39,15 +41,19 @@ def _of_array(operation: Operation, path: str, array: Array) -> Iterator[Case]:
             yield _case(operation, path, f"longer-{axis}", "shapes that disagree", {path: longer}, named)
     if "." in path:
         return
-    yield _case(operation, path, "int64", "a 64-bit array", {path: good.astype(np.int64)})
-    yield _case(operation, path, "list", "a Python list", {path: good.tolist()})
+    yield _case(operation, path, wide.dtype.name, "a 64-bit array", {path: wide})
+    if good.ndim:
+        yield _case(operation, path, "list", "a Python list", {path: good.tolist()})
     yield _case(operation, path, "number", "a Python number", {path: 1})
     if array.shape != "...":
         yield _case(operation, path, "rank", "an axis too many", {path: good[..., None]})
 
 
-def _of_static(operation: Operation, name: str, least: int) -> Iterator[Case]:
-    bad = {"too-small": least - 1, "too-large": 2**31, "bool": True, "float": 2.5, "text": "8"}
+def _of_static(operation: Operation, static: Static) -> Iterator[Case]:
+    name = static.name
+    bad = {"too-small": static.least - 1, "too-large": 2**31, "bool": True, "float": 2.5, "text": "8"}
+    if static.default is not None:
+        bad = {"number": 1, "zero": 0, "float": 1.0, "text": "no"}
     for label, value in bad.items():
         yield _case(operation, name, label, f"a static of {value!r}", {}, static={name: value})
     if name == "block_size":
