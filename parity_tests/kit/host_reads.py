@@ -35,7 +35,7 @@ def _count(module: ModuleType, cases: list[Case]) -> dict[str, int]:
     from torch.profiler import ProfilerActivity, profile
 
     calls = [_call(module, case) for case in cases]
-    with _silenced(2), profile(activities=[ProfilerActivity.CPU]) as profiler:
+    with silenced(2), profile(activities=[ProfilerActivity.CPU]) as profiler:
         for call in calls:
             call()
     seen = [event.name for event in profiler.events() or ()]
@@ -43,7 +43,7 @@ def _count(module: ModuleType, cases: list[Case]) -> dict[str, int]:
 
 
 @contextmanager
-def _silenced(descriptor: int) -> Iterator[None]:
+def silenced(descriptor: int) -> Iterator[None]:
     """Nothing on a file descriptor: the profiler's C++ part writes to it past every setting there is."""
     kept, nothing = os.dup(descriptor), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, descriptor)
