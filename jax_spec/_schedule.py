@@ -170,7 +170,7 @@ def _products(confidence: Float32[Array, "B K"]) -> Float32[Array, "B K1"]:
     if columns <= UNROLLED_COLUMNS:
         products = accumulate((certain[:, j] for j in range(columns)), jnp.multiply, initial=ones)
         return jnp.stack(list(products), axis=1)
-    _, behind = lax.scan(lambda left, factor: (left * factor,) * 2, certain[:, 0], certain[:, 1:].T)
+    _, behind = lax.scan(lambda left, factor: (left * factor, left * factor), certain[:, 0], certain[:, 1:].T)
     return jnp.concatenate([ones[:, None], certain[:, :1], behind.T], axis=1)
 
 

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity_tests.amd import command as amd
+from parity_tests.bench import command as bench
+from parity_tests.bench.overlap import command as overlap
 from parity_tests.kit import devices, doctor, doors
 from parity_tests.kit.bulk import command as bulk
 from parity_tests.kit.facts import gather
 from parity_tests.kit.options import at_least
+from parity_tests.lossless import command as lossless
 
 if TYPE_CHECKING:
     from parity_tests.kit.report_data import Report
@@ -44,9 +47,8 @@ def _parser() -> argparse.ArgumentParser:
     vectors = commands.add_parser("vectors", help="write the golden vectors from the named cases")
     vectors.add_argument("--check", action="store_true", help="write nothing: compare bytes and validate the schema")
     vectors.set_defaults(run=_vectors)
-    bulk.add_parser(commands)
-    amd.add_parser(commands)
-    doctor.add_parser(commands)
+    for command in (lossless, bench, overlap, bulk, amd, doctor):
+        command.add_parser(commands)
     return parser
 
 
@@ -84,8 +86,7 @@ def _prove(options: argparse.Namespace) -> int:
     with progress_on(console) as progress:
         proof = prove(plan, progress)
     host_reads = count_host_reads() if "torch" in names else None
-    times = tuple(timings(device)) if device else ()
-    report = Report(plan, proof, gaps(plan, proof.tallies), absent, host_reads, times)
+    report = Report(plan, proof, gaps(plan, proof.tallies), absent, host_reads, tuple(timings(device)))
     print_report(console, report)
     _write(report, options)
     return int(not is_identical(report))

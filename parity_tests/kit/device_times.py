@@ -42,8 +42,10 @@ class Timing(NamedTuple):
     device: float | None
 
 
-def timings(choice: Choice) -> Iterator[Timing]:
-    """Each timed operation at the last recorded step, before and after, in both frameworks as far as they are here."""
+def timings(choice: Choice | None) -> Iterator[Timing]:
+    """Each timed operation at the last recorded step, in the frameworks that are here; nothing without a device."""
+    if choice is None:
+        return
     cases = {case.op: case for case in trace_cases() if case.op in TIMED}
     for case in cases.values():
         yield from timed(case.op, [*_of_jax(case, choice), *_of_torch(case, choice)])

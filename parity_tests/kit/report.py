@@ -1,8 +1,7 @@
 """What the proof says to a reader, on a terminal or in a log."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -23,9 +22,9 @@ def make_console() -> Console:
 
 
 @contextmanager
-def progress_on(console: Console) -> Iterator[Any]:
+def progress_on(console: Console, doing: str = "comparing") -> Iterator[Callable[[int, int], None]]:
     """A function to tell how much of how much is done: a bar on a terminal, nothing in a log."""
-    columns = TextColumn("comparing"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    columns = TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
