@@ -1,0 +1,1 @@
+"""A model in the loop: whatever is verified, in whatever order, the tokens are those of plain decoding."""
