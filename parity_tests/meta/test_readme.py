@@ -15,6 +15,7 @@ from parity_tests.kit.contract import CHECK_STEP, OPERATIONS
 
 TEXT = (Path(__file__).parents[2] / "README.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+SHOWN = re.findall(r"^```text\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 COMMANDS = [line.partition("#")[0].strip() for line in re.findall(r"^\$ (.*)$", TEXT, re.MULTILINE)]
 PARTS = [part.strip() for command in COMMANDS for part in command.split("&&")]
 
@@ -41,10 +42,21 @@ def test_it_opens_with_the_two_commands():
 
 
 def test_main_job_prints_what_the_readme_shows(tmp_path):
-    (shown,) = re.findall(r"^```text\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    shown, _ = SHOWN
     printed = run([sys.executable, "-m", "parity_tests"], tmp_path)
     # The seconds are those of a machine, all else is the same anywhere.
     assert re.sub(r", \d+ s$", "", printed.strip()) == re.sub(r", \d+ s$", "", shown.strip())
+
+
+def test_lossless_prints_what_the_readme_shows(tmp_path):
+    _, shown = SHOWN
+    printed = run([sys.executable, "-m", "parity_tests", "lossless"], tmp_path)
+    # What the model says is Python's documentation, and so are the counts: those of this version stand there.
+    assert in_words(shown) in in_words(printed)
+
+
+def in_words(text):
+    return " ".join(re.findall(r"[A-Za-z-]+", text))
 
 
 @pytest.mark.parametrize("command", [part for part in PARTS if part.startswith("pytest")])
