@@ -32,6 +32,8 @@ class Book(NamedTuple):
     free_slots: tuple[int, ...]
     free_blocks: tuple[int, ...]
     emitted: tuple[tuple[int, ...], ...]
+    preempted_at: tuple[int, ...]
+    """As the requests have it; -1 for one that was."""
 
 
 class Row(NamedTuple):
@@ -46,7 +48,8 @@ class Row(NamedTuple):
 def open_book(requests: Sequence[Request], sizes: Sizes) -> Book:
     """All requests waiting."""
     numbers = tuple(range(len(requests)))
-    return Book(numbers, (), tuple(range(sizes.slots)), tuple(range(sizes.blocks)), ((),) * len(requests))
+    slots, blocks = tuple(range(sizes.slots)), tuple(range(sizes.blocks))
+    return Book(numbers, (), slots, blocks, ((),) * len(requests), tuple(request.preempted_at for request in requests))
 
 
 def is_done(book: Book) -> bool:
@@ -73,9 +76,15 @@ def admitted(book: Book, requests: Sequence[Request], step: int, sizes: Sizes) -
     return book
 
 
-def preempted(book: Book, live: Live) -> Book:
-    """The book with a request back in the queue, its slot and blocks free for others."""
-    return released(book, live)._replace(waiting=(live.request, *book.waiting))
+def preempted(book: Book) -> Book:
+    """The book with every request back in the queue that has come to where it is preempted."""
+    for live in book.live:
+        if live.read and 0 <= book.preempted_at[live.request] <= len(book.emitted[live.request]):
+            book = released(book, live)._replace(
+                waiting=(live.request, *book.waiting),
+                preempted_at=tuple(-1 if i == live.request else at for i, at in enumerate(book.preempted_at)),
+            )
+    return book
 
 
 def released(book: Book, live: Live) -> Book:

@@ -34,7 +34,7 @@ def steps(engine: Engine, mode: Mode, requests: Sequence[Request], seed: int) ->
         engine: from `make_engine`; one serves runs in all modes.
         mode: how many drafts are verified.
         requests: each must fit `sizes` alone; a run with a fault in it ends after `most_steps`.
-        seed: of who sits out, where the rows stand and who is preempted; the tokens must not depend on it.
+        seed: of who sits out and where the rows stand; the tokens must not depend on it.
     """
     framework, sizes = engine.framework, engine.sizes
     query_lens = framework.program(partial(lengths, framework, sizes, mode))
@@ -43,7 +43,7 @@ def steps(engine: Engine, mode: Mode, requests: Sequence[Request], seed: int) ->
     for number in range(most_steps(requests)):
         if batching.is_done(book):
             return
-        book = batching.admitted(_after_preemption(book, rng), requests, number, sizes)
+        book = batching.admitted(batching.preempted(book), requests, number, sizes)
         rows = batching.chosen(book, requests, sizes, rng) if book.live else []
         staged = batching.staged(rows, sizes)
         put = Staged(*map(framework.put, staged))
@@ -58,13 +58,6 @@ def most_steps(requests: Sequence[Request]) -> int:
     """More steps than any run takes that gains a token for most rows that decode."""
     arrived = max((request.arrival for request in requests), default=0)
     return arrived + 8 * sum(len(request.prompt) + request.new_tokens for request in requests)
-
-
-def _after_preemption(book: batching.Book, rng: np.random.Generator) -> batching.Book:
-    unlucky = rng.random()
-    if unlucky > 0.04 or not book.live:
-        return book
-    return batching.preempted(book, book.live[int(rng.integers(len(book.live)))])
 
 
 def _step(

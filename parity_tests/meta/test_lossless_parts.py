@@ -93,11 +93,15 @@ def test_a_request_waits_for_slots_and_blocks():
 
 
 def test_a_preempted_request_reads_all_that_it_had():
-    sizes, requests = sizes_for(REQUESTS, 3), [Request((5, 6), 4, 0)]
+    sizes, requests = sizes_for(REQUESTS, 3), [Request((5, 6), 4, 0, preempted_at=1)]
     book = batching.admitted(batching.open_book(requests, sizes), requests, 0, sizes)
-    book = batching.preempted(book._replace(emitted=((7, 8),)), book.live[0])
+    running = book._replace(live=(book.live[0]._replace(read=2),))
+    assert batching.preempted(running) == running
+    book = batching.preempted(running._replace(emitted=((7, 8),)))
     assert (book.waiting, book.live, len(book.free_slots)) == ((0,), (), sizes.slots)
-    assert batching.admitted(book, requests, 1, sizes).live[0].prefix == (5, 6, 7, 8)
+    book = batching.admitted(book, requests, 1, sizes)
+    assert book.live[0].prefix == (5, 6, 7, 8)
+    assert batching.preempted(book._replace(live=(book.live[0]._replace(read=2),))).live != (), "once is enough"
 
 
 def test_a_page_is_read_through_its_table_only():
