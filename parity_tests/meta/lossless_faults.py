@@ -267,3 +267,20 @@ FAULTS = (
     Fault("schedule: confidence of another row", before("schedule_verify_lens", 0, rolled), False),
     Fault("schedule: rows that sit out", before("bound_query_lens", 2, lambda xp, x, _: xp.clip(x, 1, 8))),
 )
+
+# One for each array that a forward with attention is given, and for acceptance.
+OF_EACH_ARRAY = tuple(
+    fault
+    for fault in FAULTS
+    if fault.name
+    in (
+        "assembly: the anchor of another slot",
+        "positions: one further behind the first row",
+        "slots: of the next place",
+        "lengths: one more",
+        "lengths: of another row",
+        "indices: logits one place late",
+        "indices: target logits one further",
+        "acceptance: every draft",
+    )
+)

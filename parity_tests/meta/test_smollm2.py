@@ -28,7 +28,7 @@ from parity_tests.lossless.smollm2.vocabulary import decode
 from parity_tests.lossless.step import Engine, make_engine
 from parity_tests.lossless.workload import requests_from
 from parity_tests.meta import small_llama
-from parity_tests.meta.loop_faults import FAULTS, planted
+from parity_tests.meta.lossless_faults import OF_EACH_ARRAY
 
 SIZES = Sizes(rows=3, slots=4, drafts=3, capacity=24, pages=8, blocks=30, block_size=8, chunk=6)
 SMALL = small_llama.checkpoint()
@@ -143,9 +143,9 @@ def test_every_mode_gives_the_tokens_of_dense_arithmetic(engine, plain, ragged):
     assert 0 < rectangular.counts.accepted < rectangular.counts.verified
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", OF_EACH_ARRAY, ids=lambda fault: fault.name)
 def test_a_fault_in_the_step_is_a_fault_in_the_text(fault, plain):
-    engine = make_engine(planted(fault), target(SMALL), SIZES)
+    engine = make_engine(fault.plant(jax_framework()), target(SMALL), SIZES)
     assert record.collect(run(engine, modes.RAGGED), REQUESTS).tokens != plain.tokens
 
 

@@ -26,7 +26,7 @@ from parity_tests.lossless.smollm2.replay import choices
 from parity_tests.lossless.smollm2.target import target
 from parity_tests.lossless.smollm2.weights import Checkpoint, WeightsError, find, load
 from parity_tests.lossless.step import make_engine
-from parity_tests.meta.loop_faults import FAULTS, planted
+from parity_tests.meta.lossless_faults import OF_EACH_ARRAY
 
 pytestmark = pytest.mark.smollm2
 
@@ -103,9 +103,9 @@ def test_the_text_is_the_one_recorded(plain):
         assert list(said[: len(recorded)]) == recorded[: len(said)]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", OF_EACH_ARRAY, ids=lambda fault: fault.name)
 def test_a_fault_in_the_step_is_a_fault_in_the_text(model, plain, fault):
-    assert run(model, framework=planted(fault)).tokens != plain.tokens
+    assert run(model, framework=fault.plant(jax_framework())).tokens != plain.tokens
 
 
 @pytest.mark.usefixtures("checkpoint")
