@@ -141,7 +141,7 @@ def _seen(value: Any) -> str:
     if not isinstance(value, jax.Array):
         return type(value).__name__
     if _is_number(value):
-        return f"a Python number or weakly typed scalar ({value.dtype.name}; `jnp.int32(x)` has a type)"
+        return f"a Python number or weakly typed scalar ({value.dtype.name}; `jnp.{value.dtype.name}(x)` has a type)"
     return f"{value.dtype.name}{list(value.shape)}"
 
 

@@ -10,7 +10,7 @@ import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jax_spec._arguments import LARGEST, LETTERS
-from jax_spec._sharding import argument_specs, axis_names, rank_count
+from jax_spec._sharding import argument_specs, axis_names, rank_count, whole_arguments
 
 
 class StepShapes(NamedTuple):
@@ -86,9 +86,10 @@ def pick_bucket(ladder: Sequence[int], totals: Sequence[int], *, multiple_of: in
     entries, sizes = _integers("ladder", ladder), _integers("totals", totals)
     fitting = [entry for entry in entries if entry % multiple_of == 0]
     divisible = f" that is divisible by {multiple_of} (`multiple_of`)" if fitting != entries else ""
-    if not fitting:
-        raise ValueError(f"`ladder`: got {entries}, expected an entry{divisible}")
     total = max(sizes, default=0)
+    if not fitting:
+        wanted = f"an entry{divisible} of at least {total}, the largest of `totals`: add one"
+        raise ValueError(f"`ladder`: got {entries}, expected {wanted}")
     if total > max(fitting):
         got = f"{total} at index {sizes.index(total)}"
         limit = f"{max(fitting)}, the largest of `ladder` = {entries}{divisible}"
@@ -102,15 +103,17 @@ def step_shapes(
     *,
     mesh: Mesh | None = None,
     axis: str | Sequence[str] = (),
+    replicated: Sequence[str] = (),
 ) -> StepShapes:
     """What an operation of this package is called with, for a compile manager: shapes, dtypes, shardings, statics.
 
     Args:
         operation: one of the jitted functions, or what `shard_rows` made of it.
-        sizes: the letters that it needs of B, S, K, T, P and N, and its other statics by name; what it does not need
-            is ignored, so one mapping serves a whole step.
+        sizes: the letters that it needs of B, S, K, T, P and N, and its other statics by name, which goes before the
+            letter; what it does not need is ignored, so one mapping serves a whole step.
         mesh: for `shard_rows(operation, mesh, axis)`: `sizes` are a rank's, the arrays hold all ranks end to end.
         axis: the axis of `mesh`, or several.
+        replicated: as `shard_rows` has it.
 
     Returns:
         `StepShapes`: `operation.lower(*shapes.arguments, **shapes.statics).compile()` is the program.
@@ -128,12 +131,12 @@ def step_shapes(
     statics, arguments = {}, []
     for parameter in parameters:
         if parameter.kind is parameter.KEYWORD_ONLY:
-            letter = LETTERS.get(parameter.name, parameter.name)
+            letter = parameter.name if parameter.name in sizes else LETTERS.get(parameter.name, parameter.name)
             if letter in sizes or parameter.default is parameter.empty:
                 statics[parameter.name] = _size(parameter.name, letter, sizes)
             continue
         tree = _struct(parameter.name, parameter.annotation, sizes)
-        arguments.append(tree if mesh is None else _laid_out(parameter.name, tree, mesh, axis))
+        arguments.append(tree if mesh is None else _laid_out(parameter.name, tree, mesh, axis, replicated))
     return StepShapes(tuple(arguments), statics)
 
 
@@ -158,7 +161,9 @@ def precompile(
 
     Returns:
         The programs by name of the operation and bucket. A program takes the arrays alone, in order, and refuses what
-        it was not compiled for. Without `compiler_options`, the operations themselves compile nothing either.
+        it was not compiled for. Without `compiler_options`, the operations themselves compile nothing either, if their
+        arrays lie where the shapes say: for those that are committed to a device (`jax.device_put`, and what was
+        computed from them) give the shapes that `sharding`; placed nowhere, they stand for uncommitted ones.
 
     Raises:
         ValueError: two operations have one name, or an argument does not fit.
@@ -179,7 +184,7 @@ def precompile(
         jobs = {
             pool.submit(_lowered(operation, shapes(operation, bucket)).compile, options): (name, bucket)
             for name, operation in zip(names, operations, strict=True)
-            for bucket in ladder
+            for bucket in dict.fromkeys(ladder)
         }
         for done, job in enumerate(as_completed(jobs), 1):
             job.result()
@@ -192,7 +197,7 @@ def _lowered(operation: Any, shapes: StepShapes) -> jax.stages.Lowered:
     return operation.lower(*shapes.arguments, **shapes.statics)
 
 
-def _laid_out(name: str, tree: Any, mesh: Mesh, axis: str | Sequence[str]) -> Any:
+def _laid_out(name: str, tree: Any, mesh: Mesh, axis: str | Sequence[str], replicated: Sequence[str]) -> Any:
     """The arrays of all ranks end to end, of which `tree` is one rank's."""
     axes = axis_names(mesh, axis)
     spec, ranks = PartitionSpec(axes), rank_count(mesh, axes)
@@ -201,7 +206,7 @@ def _laid_out(name: str, tree: Any, mesh: Mesh, axis: str | Sequence[str]) -> An
         shape = (leaf.shape[0] * ranks, *leaf.shape[1:]) if where == spec else leaf.shape
         return jax.ShapeDtypeStruct(shape, leaf.dtype, sharding=NamedSharding(mesh, where))
 
-    return jax.tree.map(one, tree, argument_specs(name, tree, spec, 1))
+    return jax.tree.map(one, tree, argument_specs(name, tree, spec, 1, whole_arguments(replicated)))
 
 
 def _struct(name: str, annotation: Any, sizes: Mapping[str, int]) -> Any:

@@ -53,6 +53,8 @@ def schedule_verify_lens(
     Returns:
         Drafts that each row verifies, int32 `[B]`; 0 for a row that is not live.
 
+    B and K decide what the program looks like: in an exported one they are numbers, and only N may be symbolic.
+
     Source: DSpark, Algorithm 1, the hardware-aware prefix scheduler.
 
     >>> confidence = jnp.array([[0.97, 0.95, 0.93], [0.4, 0.2, 0.1]], jnp.float32)

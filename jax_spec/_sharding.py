@@ -37,15 +37,16 @@ def shard_rows(
         fn: an operation of this package, or any function of arrays (and NamedTuples of them) that is composed of them.
         mesh: the mesh, its axes Auto or Explicit.
         axis: the axis over which rows are parallel, or several; along any other, all devices do the same.
-        replicated: names of arguments that every rank gets whole; `sps_table` always is.
+        replicated: names of arrays that every rank gets whole; `sps_table` always is.
 
     Returns:
         A jitted function with the signature of `fn`. Its keyword-only arguments are static and a rank's own: `capacity`
-        is that of one rank. A result that is a scalar becomes `[D]`. A function whose name ends in `_donated` gives up
-        its first argument. Place arrays with `NamedSharding(mesh, PartitionSpec(axis))`, as the results are.
+        is that of one rank. A result that is a scalar becomes `[D]`. Place arrays with
+        `NamedSharding(mesh, PartitionSpec(axis))`, as the results are; a function whose name ends in `_donated` gives
+        up its first argument if that is placed so.
 
     Raises:
-        ValueError: `axis` is no axis of `mesh`, `replicated` no argument of `fn`, or an array has no equal parts.
+        ValueError: `axis` is no axis of `mesh`, `replicated` no array of `fn`, or an array has no equal parts.
 
     >>> import jax.numpy as jnp
     >>> import jax_spec
@@ -58,21 +59,20 @@ def shard_rows(
     spec, ranks = PartitionSpec(axes), rank_count(mesh, axes)
     signature = inspect.signature(fn)
     parameters = signature.parameters
-    for name in replicated:
-        if name not in parameters:
-            raise ValueError(f"`replicated`: got {name!r}, expected names among {tuple(parameters)}")
-    whole = _WHOLE.union(replicated)
     statics = [name for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
+    whole, arrays = whole_arguments(replicated), [name for name in parameters if name not in statics]
+    if not whole <= {*arrays, *_WHOLE}:
+        raise ValueError(f"`replicated`: got {replicated!r}, expected names among {arrays}")
 
     @functools.wraps(fn)
     def sharded(*args: P.args, **kwargs: P.kwargs) -> R:
         given = signature.bind(*args, **kwargs).arguments
-        arrays = {name: value for name, value in given.items() if name not in statics}
-        specs = tuple(argument_specs(name, value, spec, ranks, whole) for name, value in arrays.items())
-        placed = _placed(tuple(arrays.values()), specs, mesh, axes)
+        handed = {name: given[name] for name in arrays if name in given}
+        specs = tuple(argument_specs(name, value, spec, ranks, whole) for name, value in handed.items())
+        placed = _placed(tuple(handed.values()), specs, mesh, axes)
 
         def rank(*own: Any) -> R:
-            bound = inspect.BoundArguments(signature, OrderedDict(given | dict(zip(arrays, own, strict=True))))
+            bound = inspect.BoundArguments(signature, OrderedDict(given | dict(zip(handed, own, strict=True))))
             return jax.tree.map(lambda leaf: leaf if leaf.ndim else leaf[None], fn(*bound.args, **bound.kwargs))
 
         return jax.shard_map(rank, mesh=mesh, in_specs=specs, out_specs=spec)(*placed)
@@ -91,10 +91,15 @@ def _placed(arrays: Any, specs: Any, mesh: Mesh | AbstractMesh, axes: tuple[str,
 
 def axis_names(mesh: Mesh | AbstractMesh, axis: str | Sequence[str]) -> tuple[str, ...]:
     """The axes over which rows are parallel, if `mesh` has them; else raises `ValueError`."""
-    axes = (axis,) if isinstance(axis, str) else tuple(axis)
+    axes = (axis,) if isinstance(axis, str) or not isinstance(axis, Sequence) else tuple(axis)
     if not axes or len(set(axes)) < len(axes) or not set(axes) <= set(mesh.axis_names):
         raise ValueError(f"`axis`: got {axis!r}, expected one or more of the mesh's axes {mesh.axis_names}")
     return axes
+
+
+def whole_arguments(replicated: Sequence[str]) -> frozenset[str]:
+    """The arguments of which every rank has all."""
+    return _WHOLE.union((replicated,) if isinstance(replicated, str) else replicated)
 
 
 def rank_count(mesh: Mesh | AbstractMesh, axes: tuple[str, ...]) -> int:

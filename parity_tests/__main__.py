@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from parity_tests.kit.report_data import Report
 
 
+# As a shell has it.
+INTERRUPTED = 130
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; 0 if all is well, 1 on any difference, 2 on bad usage."""
+    """Run the command; 0 if all is well, 1 on any difference, 2 on bad usage, 130 if interrupted."""
     options = _parser().parse_args(arguments)
     try:
         return options.run(options)
@@ -29,6 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
         return _refuse(f"cannot write {error.filename or 'the report'}: {error.strerror}")
     except ModuleNotFoundError as error:
         return _refuse(f"{error.name} is not installed (pip install 'jax-spec-decode[parity]')")
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -96,20 +96,20 @@ def packed_sizes(rows: int, columns: int) -> dict[str, int]:
 
 def state_arguments(state: StepState) -> tuple[Argument, ...]:
     """The arrays of `state`."""
-    _check_type("`state`", state, StepState)
+    check_type("`state`", state, StepState)
     return _fields("state", state, _STATE_SHAPES)
 
 
 def indices_arguments(indices: VerifyIndices) -> tuple[Argument, ...]:
     """The arrays of `indices`."""
-    _check_type("`indices`", indices, VerifyIndices)
+    check_type("`indices`", indices, VerifyIndices)
     return _fields("indices", indices, _VERIFY_SHAPES)
 
 
 def inputs_arguments(inputs: StepInputs) -> tuple[Argument, ...]:
     """The arrays of `inputs`, those of its `verify` included."""
-    _check_type("`inputs`", inputs, StepInputs)
-    _check_type("field `verify` of `inputs`", inputs.verify, VerifyIndices)
+    check_type("`inputs`", inputs, StepInputs)
+    check_type("field `verify` of `inputs`", inputs.verify, VerifyIndices)
     own = _fields("inputs", inputs, _INPUTS_SHAPES)
     return own + _fields("inputs.verify", inputs.verify, _VERIFY_SHAPES)
 
@@ -118,7 +118,8 @@ def _fields(owner: str, value: Any, shapes: dict[str, str]) -> tuple[Argument, .
     return tuple(Argument(name, getattr(value, name), shape, owner=owner) for name, shape in shapes.items())
 
 
-def _check_type(label: str, value: object, kind: type) -> None:
+def check_type(label: str, value: object, kind: type) -> None:
+    """`ValueError` unless `value` is one of our NamedTuples, of the right kind."""
     if not isinstance(value, kind):
         raise ValueError(f"{label}: got {_described(value)}, expected a {kind.__name__}")
 

@@ -1,7 +1,7 @@
 """Buckets: the few capacities that graphs are captured for, and which of them holds a step. Host arithmetic only."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from torch_ref._arguments import check_static
 
@@ -59,13 +59,21 @@ def pick_bucket(ladder: Sequence[int], totals: Sequence[int], *, multiple_of: in
     12
     """
     check_static("multiple_of", multiple_of, 1)
-    for name, values in (("ladder", ladder), ("totals", totals)):
-        for value in values:
-            check_static(name, value, 0)
-    total = max([0, *totals])
-    usable = sorted(entry for entry in ladder if entry % multiple_of == 0)
+    entries, sizes = _listed("ladder", ladder), _listed("totals", totals)
+    total = max([0, *sizes])
+    usable = sorted(entry for entry in entries if entry % multiple_of == 0)
     place = bisect_left(usable, total)
     if place == len(usable):
-        remedy = f"schedule fewer tokens, or add a larger entry that {multiple_of} (`multiple_of`) divides"
-        raise ValueError(f"`totals`: got {total} as the largest, expected one that `ladder` {ladder} holds: {remedy}")
+        divided = f" that {multiple_of} (`multiple_of`) divides" if multiple_of > 1 else ""
+        remedy = f"schedule fewer tokens, or add a larger entry{divided}"
+        raise ValueError(f"`totals`: got {total} as the largest, expected one that `ladder` {entries} holds: {remedy}")
     return usable[place]
+
+
+def _listed(name: str, values: Iterable[int]) -> list[int]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise ValueError(f"`{name}`: got {values!r}, expected a sequence of ints")
+    entries = list(values)
+    for entry in entries:
+        check_static(name, entry, 0)
+    return entries

@@ -60,7 +60,7 @@ def _run_exact(options: argparse.Namespace) -> int:
     absent = _absent(tuple(options.impl or SUBJECTS))
     if options.impl and absent:
         told = ", ".join(f"{name} needs {needed}" for name, needed in absent.items())
-        return _refuse(f"{told}, which is not installed")
+        return _refuse(f"{told}, which is not installed (pip install 'jax-spec-decode[parity]')")
     if options.json:
         options.json.open("a").close()
     console = make_console()

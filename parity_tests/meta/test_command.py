@@ -139,3 +139,12 @@ def test_transfer_in_a_hot_call_is_seen() -> None:
     host = np.ones(3, np.int32)
     with jax.transfer_guard("disallow"), pytest.raises(jax.errors.JaxRuntimeError, match="Disallowed"):
         jax.jit(lambda x: x + 1)(host)
+
+
+def test_an_interruption_is_one_word(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def prove(*_: object) -> Proof:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(proof, "prove", prove)
+    assert main(["--impl", "jax"]) == 130
+    assert capsys.readouterr().err.splitlines() == ["interrupted"]

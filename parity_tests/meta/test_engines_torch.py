@@ -112,6 +112,16 @@ def test_the_other_width_is_refused_by_its_name(function):
                 function(*wrong, **static)
 
 
+@EACH
+def test_a_tuple_is_no_record(function):
+    arrays, static = CALLS[function]
+    for place, value in enumerate(arrays):
+        if hasattr(value, "_fields"):
+            given = [*arrays[:place], tuple(value), *arrays[place + 1 :]]
+            with pytest.raises(ValueError, match=rf"`\w+`: got .*, expected a {type(value).__name__}"):
+                function(*given, **static)
+
+
 def reads(function):
     """The fields of an acceptance that a function looks at."""
     return {atom.verification_counts: {0}, vllm.get_num_sampled_and_rejected: {0, 1}}[function]

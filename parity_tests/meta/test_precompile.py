@@ -9,9 +9,10 @@ import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 
 import jax_spec
+from jax_spec.engines import tpu_inference
 from parity_tests.kit.contract import OPERATIONS
 from parity_tests.kit.draw import SHAPES
 
@@ -124,6 +125,30 @@ def test_what_all_ranks_share_is_replicated():
     assert [leaf.shape for leaf in found] == [(8, 3), (9,), (8,)]
     assert [leaf.sharding.spec for leaf in found] == [PartitionSpec("data"), PartitionSpec(), PartitionSpec("data")]
     assert statics == {}
+    (_, _, table), _ = step_shapes(
+        jax_spec.overlay_rows, {"B": 2, "S": 5}, mesh=mesh, axis="data", replicated=["table"]
+    )
+    assert (table.shape, table.sharding.spec) == ((5,), PartitionSpec())
+
+
+def test_a_static_of_its_own_goes_before_its_letter():
+    sizes = {"B": 4, "K": 2, "T": 64, "capacity": 16}
+    assert step_shapes(tpu_inference.spec_metadata, sizes).statics == {"num_speculative_tokens": 2, "capacity": 16}
+    assert step_shapes(jax_spec.token_rows, sizes).statics == {"capacity": 16}
+
+
+def test_operations_on_a_device_that_the_shapes_name_compile_nothing_either():
+    there = SingleDeviceSharding(jax.devices()[1])
+
+    def placed(operation, bucket):
+        found = shapes({"B": 6}, operation, bucket)
+        put = partial(jax.tree.map, lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=there))
+        return found._replace(arguments=put(found.arguments))
+
+    precompile([jax_spec.token_rows], [79, 79], placed)
+    cu, before = jax.device_put(np.zeros(7, np.int32), there), len(WORK)
+    jax.block_until_ready(jax_spec.token_rows(cu, capacity=79))
+    assert WORK[before:] == []
 
 
 def test_functions_of_ones_own_are_compiled_too():

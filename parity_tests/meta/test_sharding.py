@@ -194,15 +194,16 @@ def test_new_values_are_not_traced():
             jax.block_until_ready(sharded(lens))
 
 
-@pytest.mark.parametrize("axis", ["rows", ("data", "rows"), (), ("data", "data")])
+@pytest.mark.parametrize("axis", ["rows", ("data", "rows"), (), ("data", "data"), None])
 def test_an_axis_that_the_mesh_does_not_have_is_refused(axis):
     with pytest.raises(ValueError, match=r"`axis`: got .*, expected one or more of the mesh's axes \('data',\)"):
         shard_rows(jax_spec.cu_seqlens, EXPLICIT, axis)
 
 
-def test_a_replicated_argument_that_is_none_is_refused():
-    with pytest.raises(ValueError, match=r"`replicated`: got 'weight', expected names among \('query_lens',\)"):
-        shard_rows(jax_spec.cu_seqlens, EXPLICIT, "data", replicated=["weight"])
+@pytest.mark.parametrize("replicated", [["weight"], "weight", ["capacity"]])
+def test_a_replicated_array_that_is_none_is_refused(replicated):
+    with pytest.raises(ValueError, match=r"`replicated`: got .*(weight|capacity).*, expected names among \['cu_seq"):
+        shard_rows(jax_spec.token_rows, EXPLICIT, "data", replicated=replicated)
 
 
 def test_one_prefix_sum_for_all_ranks_is_refused():

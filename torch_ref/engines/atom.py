@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Int32, Int64
 from torch import Tensor
 
-from torch_ref._arguments import Argument, check_arrays, check_static
+from torch_ref._arguments import Argument, check_arrays, check_static, check_type
 from torch_ref._assemble import overlay_input_ids
 from torch_ref._bounds import last_token_indices
 from torch_ref._layout import row_lens
@@ -138,6 +138,7 @@ def verification_counts(acceptance: Acceptance, *, mtp_k: int) -> VerificationCo
     >>> counts.num_bonus.tolist(), counts.num_reject.tolist()
     ([1], [2])
     """
+    check_type("`acceptance`", acceptance, Acceptance)
     check_arrays(Argument("num_accepted", acceptance.num_accepted, "B", owner="acceptance"))
     check_static("mtp_k", mtp_k, 0)
     return VerificationCounts(acceptance.num_accepted, mtp_k - acceptance.num_accepted)

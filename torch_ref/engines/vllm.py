@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Int32, Int64
 from torch import Tensor
 
-from torch_ref._arguments import INT32_MAX, Argument, check_arrays, check_static
+from torch_ref._arguments import INT32_MAX, Argument, check_arrays, check_static, check_type
 from torch_ref._assemble import overlay_input_ids, overlay_rows
 from torch_ref._indexing import put_rows, take
 from torch_ref._layout import cu_seqlens, row_lens
@@ -162,6 +162,7 @@ def get_num_sampled_and_rejected(
     >>> counts.num_sampled.tolist(), counts.num_rejected.tolist()
     ([0, 2], [0, 2])
     """
+    check_type("`acceptance`", acceptance, Acceptance)
     check_arrays(
         Argument("num_accepted", acceptance.num_accepted, "B", owner="acceptance"),
         Argument("num_rejected", acceptance.num_rejected, "B", owner="acceptance"),
@@ -192,6 +193,8 @@ def post_update(
     >>> new.num_computed_tokens.tolist(), new.last_sampled_tokens.tolist()
     ([22, 11], [99, 7])
     """
+    check_type("`tables`", tables, RequestTables)
+    check_type("`counts`", counts, SampledCounts)
     check_arrays(
         Argument("num_computed_tokens", tables.num_computed_tokens, "S", owner="tables"),
         Argument("last_sampled_tokens", tables.last_sampled_tokens, "S", owner="tables"),
@@ -226,8 +229,8 @@ def int32_ids(ids: Int64[Tensor, "*any"], *, name: str) -> Int32[Tensor, "*any"]
     """
     check_arrays(Argument(name, ids, "...", torch.int64))
     for index in torch.nonzero((ids > INT32_MAX) | (ids < -INT32_MAX - 1))[:1].tolist():
-        where = ", ".join(map(str, index))
-        raise ValueError(f"`{name}`: got {ids[tuple(index)].item()} at index {where}, expected an int32")
+        where = f" at index {', '.join(map(str, index))}" if index else ""
+        raise ValueError(f"`{name}`: got {ids[tuple(index)].item()}{where}, expected an int32")
     return ids.int()
 
 
