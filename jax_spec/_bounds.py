@@ -67,7 +67,7 @@ def last_token_indices(
             a verified row.
 
     Returns:
-        int32 `[B]`.
+        int32 `[B]`; for a row of length 0 some legal position, of a neighbour.
 
     >>> cu, offsets = jnp.array([0, 1, 5, 7], jnp.int32), jnp.array([1, 3, 1], jnp.int32)
     >>> last_token_indices(cu, offsets).tolist()

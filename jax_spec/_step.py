@@ -49,8 +49,8 @@ def prepare_step(
         `StepInputs`.
 
     >>> state = StepState(*(jnp.array(x, jnp.int32) for x in ([100], [[11, 12]], [8])))
-    >>> arrays = ([0, 0, 9], [0, 2], [0], [1], [0])
-    >>> inputs = prepare_step(*(jnp.array(x, jnp.int32) for x in arrays), state, jnp.array([[5, 6, 7]]), block_size=4)
+    >>> arrays, table = ([0, 0, 9], [0, 2], [0], [1], [0]), jnp.array([[5, 6, 7]], jnp.int32)
+    >>> inputs = prepare_step(*(jnp.array(x, jnp.int32) for x in arrays), state, table, block_size=4)
     >>> inputs.input_ids.tolist(), inputs.positions.tolist(), inputs.slot_mapping.tolist()
     ([100, 11, 0], [8, 9, 0], [28, 29, -1])
     """
@@ -99,8 +99,8 @@ def commit_step(
         `StepResult`; slots that no row of this step owns keep what they had, drafts are as they were.
 
     >>> state = StepState(*(jnp.array(x, jnp.int32) for x in ([100], [[11, 12]], [8])))
-    >>> arrays = ([0, 0, 9], [0, 2], [0], [1], [0])
-    >>> inputs = prepare_step(*(jnp.array(x, jnp.int32) for x in arrays), state, jnp.array([[5, 6, 7]]), block_size=4)
+    >>> arrays, table = ([0, 0, 9], [0, 2], [0], [1], [0]), jnp.array([[5, 6, 7]], jnp.int32)
+    >>> inputs = prepare_step(*(jnp.array(x, jnp.int32) for x in arrays), state, table, block_size=4)
     >>> arrays = ([0, 2], [0], [11, 77, 0])
     >>> result = commit_step(state, inputs, *(jnp.array(x, jnp.int32) for x in arrays))
     >>> result.acceptance.output_token_ids.tolist(), result.state.num_computed_tokens.tolist()
@@ -131,8 +131,8 @@ def commit_step_donated(
     """`commit_step` in place: the new state takes over the buffers of `state`, which can't be used again.
 
     >>> state = StepState(*(jnp.array(x, jnp.int32) for x in ([100], [[11, 12]], [8])))
-    >>> arrays = ([0, 0, 9], [0, 2], [0], [1], [0])
-    >>> inputs = prepare_step(*(jnp.array(x, jnp.int32) for x in arrays), state, jnp.array([[5, 6, 7]]), block_size=4)
+    >>> arrays, table = ([0, 0, 9], [0, 2], [0], [1], [0]), jnp.array([[5, 6, 7]], jnp.int32)
+    >>> inputs = prepare_step(*(jnp.array(x, jnp.int32) for x in arrays), state, table, block_size=4)
     >>> arrays = ([0, 2], [0], [11, 77, 0])
     >>> result = commit_step_donated(state, inputs, *(jnp.array(x, jnp.int32) for x in arrays))
     >>> result.state.anchor_token_ids.tolist(), state.anchor_token_ids.is_deleted()

@@ -5,7 +5,7 @@
     build_chain_verify_inputs(_device)                             of them n and capacity bs * n the two arrays are
                                                                    theirs; the tree's `retrive_*` are left out
     cu_q_lens of _make_target_verify_metadata ragged_chain_verify  the sum of `verify_lens`, not of n or 0
-    greedy_chain_verify                       ragged_chain_accept  argmax by token instead of logits; the same lengths
+    _verify_greedy, dflash_greedy_verify      ragged_chain_accept  argmax by token instead of logits; the same lengths
     gather_spec_relay_buffers                 gather_relay         0 for an index outside, theirs wraps or clamps
     update_spec_relay_buffers                 update_relay         hidden states are left out
 
@@ -67,7 +67,8 @@ def ragged_chain_verify(
         verified_id: the token that each row produced last, int32 `[B]`.
         token_list: drafts that follow it, int32 `[B, K]`.
         seq_lens: position of the verified token, int32 `[B]`.
-        verify_lens: tokens of each row, the verified one included, int32 `[B]`; 0 for a slot that is not in use.
+        verify_lens: tokens of each row, the verified one included, int32 `[B]`: one more than the drafts that
+            `schedule_verify_lens` gives; 0 for a slot that is not in use.
         capacity: places in the flat arrays, T.
 
     Returns:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from parity_tests.bench import recompile_command, scaling_command, selection
+from parity_tests.bench.compare import changes, load, told
 from parity_tests.bench.plan import Plan
 from parity_tests.bench.refusal import missing, refuse, wrong
 from parity_tests.bench.variants import FLOOR, JAX
@@ -46,13 +47,13 @@ def _add_bench(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 0 if it measured, 1 if a result is wrong and nothing counts, 2 if it cannot measure."""
-    if problem := missing():
+    if problem := missing(*(("jsonschema",) if options.compare else ())):
         return refuse(NAME, problem)
     from parity_tests.bench.measure import BrokenSessionError, DifferentError
 
     try:
-        earlier = _earlier(options.compare) if options.compare else None
         plan, left_out = _plan(options, _operations(options.impl))
+        earlier = load(options.compare, plan) if options.compare else None
         for path in filter(None, (options.json, options.markdown)):
             path.open("a").close()
         return _measured(options, plan, left_out, earlier)
@@ -60,13 +61,6 @@ def run(options: argparse.Namespace) -> int:
         return wrong(str(error))
     except (ValueError, BrokenSessionError, OSError) as error:
         return refuse(NAME, str(error))
-
-
-def _earlier(path: Path) -> dict:
-    data = json.loads(path.read_text())
-    if not isinstance(data, dict) or "figures" not in data:
-        raise ValueError(f"--compare {path}: expected what a run of this command wrote with --json")
-    return data
 
 
 def _operations(texts: list[str]) -> set[str] | None:
@@ -78,10 +72,28 @@ def _operations(texts: list[str]) -> set[str] | None:
             raise doors.SpecError(f"--impl {text}: {framework} is not installed")
         if spec.ours or spec.kind not in ("jax", "torch", "numpy"):
             raise doors.SpecError(f"--impl {text}: give a function of yours, as jax:..., torch:... or numpy:...")
-        offered |= set(doors.subject(text).operations)
+        rows = set(doors.subject(text).operations) & set(selection.OPERATION_NAMES)
+        if not rows:
+            what = spec.operation or "anything in it"
+            raise doors.SpecError(f"--impl {text}: bench has no row of {what}")
+        _try_device(spec)
+        offered |= rows
     if texts and {"prepare_step", "commit_step", "store_drafts"} <= offered:
         offered.add("whole_step")
     return offered if texts else None
+
+
+def _try_device(spec: doors.Spec) -> None:
+    if not spec.device:
+        return
+    import torch
+
+    try:
+        torch.empty(0, device=spec.device)
+    # Without CUDA, torch raises an AssertionError.
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise doors.SpecError(f"--impl {spec.text}: torch has no device {spec.device!r} here: {reason}") from error
 
 
 def _plan(options: argparse.Namespace, operations: set[str] | None) -> tuple[Plan, tuple[str, ...]]:
@@ -100,7 +112,6 @@ def _plan(options: argparse.Namespace, operations: set[str] | None) -> tuple[Pla
 
 
 def _measured(options: argparse.Namespace, plan: Plan, left_out: tuple[str, ...], earlier: dict | None) -> int:
-    from parity_tests.bench.compare import changes, told
     from parity_tests.bench.markdown import as_markdown
     from parity_tests.bench.running import run_plans
     from parity_tests.bench.tables import print_report
@@ -109,11 +120,11 @@ def _measured(options: argparse.Namespace, plan: Plan, left_out: tuple[str, ...]
     console = make_console()
     with progress_on(console, "measuring") as progress:
         data = run_plans(plan, plan._replace(**LAUNCHED), left_out, progress)
-    print_report(console, data)
-    for line in told(changes(earlier, data)) if earlier else ():
-        console.print(line, markup=False, soft_wrap=True)
     if options.json:
         options.json.write_text(json.dumps(data, separators=(",", ":")) + "\n")
     if options.markdown:
         options.markdown.write_text(as_markdown(data))
+    print_report(console, data)
+    for line in told(changes(earlier, data)) if earlier else ():
+        console.print(line, markup=False, soft_wrap=True)
     return 0

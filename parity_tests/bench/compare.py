@@ -4,11 +4,16 @@ Unless the floor itself has moved, other than those of most rows have: one of ma
 threads, can do so from one process to the next.
 """
 
+import json
 from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from parity_tests.bench.variants import FLOOR
+from parity_tests.bench.cases import Row
+from parity_tests.bench.plan import Plan, kept
+from parity_tests.bench.variants import FLOOR, OURS
 
 Data = dict[str, Any]
 Key = tuple[str, ...]
@@ -24,6 +29,30 @@ class Change(NamedTuple):
     before: float
     now: float
     verdict: str
+
+
+def load(path: Path, plan: Plan) -> Data:
+    """An earlier run, with which a run of `plan` can have figures in common.
+
+    Raises:
+        ValueError: it is no run, or there is nothing to compare.
+    """
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    schema = json.loads(files("parity_tests.bench").joinpath("report.schema.json").read_text())
+    try:
+        data = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--compare {path}: cannot be read as JSON: {error}") from error
+    if fault := best_match(Draft202012Validator(schema).iter_errors(data)):
+        raise ValueError(
+            f"--compare {path}: expected what a run of this command wrote with --json: "
+            f"{fault.json_path}: {fault.message[:200]}"
+        )
+    if not any(_is_common(figure, plan) for figure in data["figures"]):
+        raise ValueError(f"--compare {path}: it has none of the figures that this run would measure")
+    return data
 
 
 def changes(earlier: Data, later: Data) -> list[Change]:
@@ -59,6 +88,12 @@ def _change(old: Data, new: Data, floor_moved: bool) -> Change:
     elif now["high"] < before["low"] and before["median"] > LEAST * now["median"]:
         verdict = "faster"
     return Change(" ".join(_key(new)), before["median"], now["median"], verdict)
+
+
+def _is_common(figure: Data, plan: Plan) -> bool:
+    row = Row(figure["operation"], figure["B"], figure["K"], figure["lengths"])
+    names = [name for name in (*OURS, *plan.implementations) if name == figure["variant"] and figure["to_floor"]]
+    return row in plan.rows and bool(kept(row, names, plan.texts))
 
 
 def _key(figure: Data) -> Key:

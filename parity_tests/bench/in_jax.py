@@ -56,9 +56,10 @@ def outside(name: str, library: Library, case: Case, operation: Operation) -> Va
 
     function = found(operation, library.find)
     assert function is not None, "a variant is made of what is offered"
-    values = arguments(operation, _put(case.inputs), library.types)
+    placed = _put(case.inputs)
+    values = arguments(operation, placed, library.types)
     called = jax.jit(function, static_argnames=tuple(case.static)) if operation is STEP else function
-    return _variant(name, partial(called, *values, **case.static))
+    return _variant(name, partial(called, *values, **case.static))._replace(held=partial(_held, placed))
 
 
 def floor(shapes: Any) -> Any:
@@ -125,6 +126,11 @@ def _put(inputs: Tree) -> Tree:
 
     # A copy on the device: what JAX shares with NumPy can't be donated.
     return map_leaves(lambda _, leaf: jnp.array(leaf), inputs)
+
+
+def _held(placed: Tree) -> Tree:
+    # An array keeps what NumPy once saw of it: a copy has nothing to show yet.
+    return map_leaves(lambda _, leaf: np.asarray(leaf.copy()), placed)
 
 
 def _tokens(case: Case) -> int | None:

@@ -63,16 +63,18 @@ def _variant(
     def put(path: str, leaf: np.ndarray) -> Any:
         return tensor_of(leaf.copy(), "" if path in staged else library.device)
 
-    launch = partial(function, *arguments(operation, map_leaves(put, case.inputs), library.types), **case.static)
+    placed = map_leaves(put, case.inputs)
+    launch = partial(function, *arguments(operation, placed, library.types), **case.static)
+    held = partial(map_leaves, lambda _, leaf: leaf.numpy(force=True), placed)
     if not library.device.startswith("cuda"):
-        return Variant(name, launch, _read)
+        return Variant(name, launch, _read, held=held)
 
     def call() -> Any:
         result = launch()
         torch.cuda.synchronize()
         return result
 
-    return Variant(name, call, _read)
+    return Variant(name, call, _read, held=held)
 
 
 def _read(result: Any) -> Tree:

@@ -9,25 +9,30 @@ from parity_tests.bench.variants import FLOOR, NUMPY, in_order_of_tables
 
 Data = dict[str, Any]
 
-# A line has the batch sizes side by side, as many as can be read.
+# A line has the batch sizes side by side, as many as can be read; where none of these was measured, the largest.
 BATCHES = (8, 64, 256)
 
 
 def as_markdown(data: Data) -> str:
-    """The table at the most drafts and drawn lengths, what it means, the aims and the machine."""
+    """The table at the most drafts and drawn lengths (if there are any), what it means, the aims and the machine."""
     return "\n".join([*_table(data), "", *_legend(data), "", *(f"- {line}" for line in _lines(data)), ""])
 
 
 def _table(data: Data) -> Iterator[str]:
-    columns = max(figure["K"] for figure in data["figures"])
-    chosen = [figure for figure in data["figures"] if figure["K"] == columns and figure["lengths"] == "drawn"]
+    known = dict.fromkeys(figure["lengths"] for figure in data["figures"])
+    lengths = "drawn" if "drawn" in known else next(iter(known))
+    alike = [figure for figure in data["figures"] if figure["lengths"] == lengths]
+    columns = max(figure["K"] for figure in alike)
+    chosen = [figure for figure in alike if figure["K"] == columns]
+    present = sorted({figure["B"] for figure in chosen})
+    batches = BATCHES if set(BATCHES) & set(present) else present[-len(BATCHES) :]
     figures = {(figure["operation"], figure["variant"], figure["B"]): figure for figure in chosen}
     variants = in_order_of_tables(figure["variant"] for figure in chosen)
-    sizes, titles = " / ".join(map(str, BATCHES)), " | ".join(f"`{name}`" for name in variants)
-    yield f"| µs at B = {sizes}, K = {columns} | {titles} |"
+    sizes, titles = " / ".join(map(str, batches)), " | ".join(f"`{name}`" for name in variants)
+    yield f"| µs at B = {sizes}, K = {columns}{'' if lengths == 'drawn' else f', {lengths}'} | {titles} |"
     yield f"|---|{'--:|' * len(variants)}"
     for operation in dict.fromkeys(figure["operation"] for figure in chosen):
-        cells = [[figures.get((operation, variant, batch)) for batch in BATCHES] for variant in variants]
+        cells = [[figures.get((operation, variant, batch)) for batch in batches] for variant in variants]
         yield f"| `{operation}` | {' | '.join(' / '.join(map(_cell, cell)) if any(cell) else '-' for cell in cells)} |"
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -26,11 +27,15 @@ class Block(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What a session gave: its blocks, the machine as pytest-benchmark describes it, and JAX's devices."""
+    """What a session gave: its blocks, the machine as pytest-benchmark describes it, and JAX's devices.
+
+    `unimplemented` are the implementations that raised `NotImplementedError`, each with an operation.
+    """
 
     blocks: tuple[Block, ...]
     machine: dict[str, Any]
     devices: tuple[str, ...]
+    unimplemented: tuple[tuple[str, str], ...]
 
 
 class BrokenSessionError(Exception):
@@ -46,17 +51,17 @@ def measure(plan: Plan, progress: Progress) -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         plan_file, result, log = (Path(folder, name) for name in ("plan.json", "result.json", "log"))
         plan_file.write_text(json.dumps(as_json(plan)))
-        with log.open("w") as errors, _started(_command(result), plan_file, errors) as process:
-            told = _follow(process, progress)
-        if "difference" in told:
-            raise DifferentError(told["difference"])
-        if process.returncode:
-            reason = told["last"] or last_words(log.read_text()) or ended(process.returncode)
-            raise BrokenSessionError(f"the measuring broke off: {reason}")
-        if not result.exists():
-            return Measured((), {}, tuple(told["devices"]))
-        data = json.loads(result.read_text())
-    return Measured(tuple(map(_block, data["benchmarks"])), data["machine_info"], tuple(told["devices"]))
+        with log.open("w") as output:
+            status, told = _followed(_command(result), plan_file, output, progress)
+        if told["difference"]:
+            raise DifferentError(told["difference"][0])
+        if status:
+            raise BrokenSessionError(f"the measuring broke off: {_reason(log.read_text()) or ended(status)}")
+        data = json.loads(result.read_text()) if result.exists() else {"benchmarks": [], "machine_info": {}}
+    unimplemented = dict.fromkeys((name, operation) for name, operation in told["unimplemented"])
+    return Measured(
+        tuple(map(_block, data["benchmarks"])), data["machine_info"], tuple(told["devices"][0]), tuple(unimplemented)
+    )
 
 
 def _command(result: Path) -> list[str]:
@@ -75,25 +80,36 @@ def _command(result: Path) -> list[str]:
     return [sys.executable, "-m", "pytest", str(session.__file__), "-s", "-q", "-x", "--no-header", *options, *timing]
 
 
-def _started(command: list[str], plan_file: Path, errors: TextIO) -> subprocess.Popen:
-    environment = os.environ | {session.VARIABLE: str(plan_file), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True)
+def _followed(
+    command: list[str], plan_file: Path, output: TextIO, progress: Progress
+) -> tuple[int, dict[str, list[Any]]]:
+    """The status of a session, and all that it tells, by kind.
+
+    It has a pipe of its own for that: what is measured may print whatever it likes.
+    """
+    receiving, sending = os.pipe()
+    settings = {session.VARIABLE: str(plan_file), session.CHANNEL: str(sending), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    told: dict[str, list[Any]] = defaultdict(list)
+    with os.fdopen(receiving) as lines:
+        try:
+            process = subprocess.Popen(
+                command, env=os.environ | settings, stdout=output, stderr=output, pass_fds=(sending,)
+            )
+        finally:
+            os.close(sending)
+        with process:
+            for kind, value in map(json.loads, lines):
+                if kind == "progress":
+                    progress(*value)
+                else:
+                    told[kind].append(value)
+    return process.returncode, told
 
 
-def _follow(process: subprocess.Popen, progress: Progress) -> dict[str, Any]:
-    """What a session tells; `last` is the last other line of its output that says what went wrong."""
-    told: dict[str, Any] = {"last": ""}
-    assert process.stdout is not None, "it was asked for"
-    for line in process.stdout:
-        kind, _, value = line.partition(" ")
-        if kind == "@progress":
-            progress(*json.loads(value))
-        elif kind.startswith("@"):
-            told[kind[1:]] = json.loads(value)
-        elif line.startswith("E "):
-            told["last"] = line[1:].strip()
-    process.wait()
-    return told
+def _reason(log: str) -> str:
+    """What went wrong: the last line that pytest marks as an error, or else the last words."""
+    marked = [line[1:].strip() for line in log.splitlines() if line.startswith("E ")]
+    return marked[-1] if marked else last_words(log)
 
 
 def _block(entry: dict[str, Any]) -> Block:

@@ -156,13 +156,15 @@ def _listen() -> list[str]:
 
 def main() -> None:
     """Does the task and prints what came of it as JSON."""
+    import jax
+
     import jax_spec
 
     given = json.loads(sys.argv[1])
     task = Task(tuple(given["operations"]), tuple(given["ladder"]), given["steps"], given["seed"])
     functions = {name: getattr(jax_spec, name) for name in task.operations}
-    warm = warm_up(functions, task.ladder)
-    print(json.dumps({"warm_up": warm._asdict(), "served": serve(functions, task)._asdict()}))
+    warm, devices = warm_up(functions, task.ladder), [str(device) for device in jax.devices()]
+    print(json.dumps({"devices": devices, "warm_up": warm._asdict(), "served": serve(functions, task)._asdict()}))
 
 
 if __name__ == "__main__":

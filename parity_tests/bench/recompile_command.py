@@ -7,17 +7,23 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from parity_tests.bench import recompile
 from parity_tests.bench.recompile import STEP, Task
 from parity_tests.bench.refusal import refuse
+from parity_tests.bench.report_data import environment
 from parity_tests.kit.contract import OPERATIONS
 from parity_tests.kit.options import at_least
 from parity_tests.kit.processes import last_words
 
 NAME = "recompile"
+# Of the data, which `recompile.schema.json` describes.
+SCHEMA = 1
 SMALLEST, LARGEST = 64, 512
 
 Data = dict[str, Any]
@@ -43,19 +49,34 @@ def run(options: argparse.Namespace) -> int:
     operations = dict.fromkeys((*STEP, *(options.operation or OPERATIONS)))
     ladder = tuple(bucket_ladder(SMALLEST, options.largest))
     task = Task(tuple(operations), ladder, options.steps, options.seed)
-    if options.json:
-        options.json.open("a").close()
     try:
-        with tempfile.TemporaryDirectory() as cache:
-            first, again = _process(task, cache), _process(task._replace(steps=0), cache)
+        if options.json:
+            options.json.open("a").close()
+        data = measured(task)
     except subprocess.CalledProcessError as error:
         return refuse(NAME, last_words(error.stderr))
-    data = {"task": task._asdict(), **first, "second_process": again["warm_up"]}
+    except OSError as error:
+        return refuse(NAME, str(error))
     for line in lines(data):
         print(line)
     if options.json:
         options.json.write_text(json.dumps(data, indent=1) + "\n")
     return int(not is_warm(data))
+
+
+def measured(task: Task) -> Data:
+    """What the task finds in a process with an empty compilation cache, and how long the next one takes to warm up."""
+    before = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as cache:
+        first, again = _process(task, cache), _process(task._replace(steps=0), cache)
+    return {
+        "schema": SCHEMA,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "environment": environment(_cpu(), first["devices"], (before, os.getloadavg()[0])),
+        "task": task._asdict(),
+        **{name: first[name] for name in ("warm_up", "served")},
+        "second_process": again["warm_up"],
+    }
 
 
 def is_warm(data: Data) -> bool:
@@ -81,6 +102,11 @@ def lines(data: Data) -> Iterator[str]:
     )
     verdict = "nothing was traced or compiled" if is_warm(data) else "NOT WARM"
     yield f"after the warm-up: {verdict}: {served['traces']} traces, {served['compilations']} compilations"
+
+
+def _cpu() -> str:
+    """Its name, where what pytest-benchmark asks for it is installed."""
+    return import_module("cpuinfo").get_cpu_info().get("brand_raw", "") if find_spec("cpuinfo") else ""
 
 
 def _process(task: Task, cache: str) -> Data:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ def as_data(found: Found) -> Data:
         "schema": SCHEMA,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(found.seconds, 1),
-        "environment": _environment(found),
+        "environment": environment(found.machine.get("cpu", {}).get("brand_raw", ""), found.devices, found.load),
         "left_out": list(found.left_out),
         "aims": [_aim(aim) for aim in aims(found.cells)],
         "numpy_is_faster": [_row(row) | {"times": _ratio(times)} for row, times in beaten(found.cells).items()],
@@ -46,25 +47,25 @@ def as_data(found: Found) -> Data:
     }
 
 
+def environment(cpu: str, devices: Iterable[str], load: tuple[float, float]) -> Data:
+    """The machine, what is installed, and how busy it was before and after."""
+    known = {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "devices": list(devices),
+        "packages": {name: version for name in PACKAGES if (version := probe.version_of(name))},
+        "load_before": round(load[0], 2),
+        "load_after": round(load[1], 2),
+    }
+    return known | {"noisy": is_noisy(known)}
+
+
 def is_noisy(environment: Data) -> bool:
     """Whether others were at work: one process keeps itself to a load of about one."""
     before, after = environment["load_before"], environment["load_after"]
     return before > 1 or after > 2
-
-
-def _environment(found: Found) -> Data:
-    cpu = found.machine.get("cpu", {})
-    environment = {
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "cpu": cpu.get("brand_raw", ""),
-        "cores": os.cpu_count(),
-        "devices": list(found.devices),
-        "packages": {name: version for name in PACKAGES if (version := probe.version_of(name))},
-        "load_before": round(found.load[0], 2),
-        "load_after": round(found.load[1], 2),
-    }
-    return environment | {"noisy": is_noisy(environment)}
 
 
 def _row(row: Row) -> Data:

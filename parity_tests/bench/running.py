@@ -1,6 +1,7 @@
 """A run from its plans to its data."""
 
 import os
+from collections.abc import Iterable, Iterator
 from time import perf_counter
 
 from parity_tests.bench.measure import BrokenSessionError, Measured, Progress, measure
@@ -8,7 +9,7 @@ from parity_tests.bench.plan import Plan
 from parity_tests.bench.report_data import Data, Found, as_data
 from parity_tests.bench.results import cells
 
-NOTHING = Measured((), {}, ())
+NOTHING = Measured((), {}, (), ())
 
 
 def run_plans(awaited: Plan, launched: Plan | None, left_out: tuple[str, ...], progress: Progress) -> Data:
@@ -25,4 +26,21 @@ def run_plans(awaited: Plan, launched: Plan | None, left_out: tuple[str, ...], p
     second = measure(launched, progress) if launched else NOTHING
     load = before, os.getloadavg()[0]
     figures = cells(first.blocks), cells(second.blocks)
-    return as_data(Found(*figures, first.machine, first.devices, load, left_out, perf_counter() - start))
+    missed = (*left_out, *not_measured(awaited.implementations, first))
+    return as_data(Found(*figures, first.machine, first.devices, load, missed, perf_counter() - start))
+
+
+def not_measured(implementations: Iterable[str], measured: Measured) -> Iterator[str]:
+    """What there is no figure of, and why, a text for each implementation.
+
+    >>> list(not_measured(["numpy:theirs"], Measured((), {}, (), (("numpy:theirs", "seq_lens"),))))
+    ['numpy:theirs was not measured: it raises NotImplementedError in seq_lens']
+    """
+    known = {block.variant for block in measured.blocks}
+    for text in dict.fromkeys(implementations):
+        refused = ", ".join(operation for name, operation in measured.unimplemented if name == text)
+        if refused:
+            extent = " everywhere" if text in known else ""
+            yield f"{text} was not measured{extent}: it raises NotImplementedError in {refused}"
+        elif text not in known:
+            yield f"{text} was not measured: --filter leaves nothing of it"

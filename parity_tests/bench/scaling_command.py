@@ -19,25 +19,30 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
     told = f"of {', '.join(scaling.OPERATIONS)}; repeatable"
     parser.add_argument("--operation", action="append", choices=scaling.OPERATIONS, metavar="NAME", help=told)
     largest = scaling.BATCHES[-1]
-    parser.add_argument("--largest", type=at_least(16), default=largest, metavar="B", help=f"most rows ({largest:,})")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw it, as .svg or .png (needs matplotlib)")
+    # Two sizes are the fewest that have a power.
+    told, least = f"most rows ({largest:,}, at least {2 * scaling.LARGE:,})", at_least(2 * scaling.LARGE)
+    parser.add_argument("--largest", type=least, default=largest, metavar="B", help=told)
+    told = f"draw it, as {', '.join(scaling.SUFFIXES)} (needs matplotlib)"
+    parser.add_argument("--plot", type=Path, metavar="FILE", help=told)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the samples and the figures as data")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 0 if nothing grows faster than linearly, 1 if something does, 2 if it cannot measure."""
+    if options.plot and options.plot.suffix.lower() not in scaling.SUFFIXES:
+        return refuse(NAME, f"--plot {options.plot}: expected a name that ends in one of {', '.join(scaling.SUFFIXES)}")
     if problem := missing(*(("matplotlib",) if options.plot else ())):
         return refuse(NAME, problem)
     from parity_tests.bench.measure import BrokenSessionError, DifferentError
 
-    for path in filter(None, (options.json, options.plot)):
-        path.open("a").close()
     try:
+        for path in filter(None, (options.json, options.plot)):
+            path.open("a").close()
         return _measured(options)
     except DifferentError as error:
         return wrong(str(error))
-    except BrokenSessionError as error:
+    except (BrokenSessionError, OSError) as error:
         return refuse(NAME, str(error))
 
 

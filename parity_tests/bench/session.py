@@ -2,8 +2,9 @@
 
 Each row in its turn: its variants are made, and their results held to the oracle's, before any of them is timed. Then
 they take turns, a block of rounds each, several blocks of each, so that whatever slows the machine down for a while
-meets all of them; samples, and the ratios that are taken block by block, come from the same minute. The first
-difference ends the session, and nothing of it is published.
+meets all of them; samples, and the ratios that are taken block by block, come from the same minute. The last result of
+every block is held to the oracle's too, and its arguments to what they were. The first difference ends the session, and
+nothing of it is published.
 """
 
 import json
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
 
@@ -22,11 +23,14 @@ from parity_tests.bench.plan import Plan, from_json, kept
 from parity_tests.bench.variants import FLOOR, NUMPY, Variant, adapter, found, has_numpy, on_host
 from parity_tests.kit import doors
 from parity_tests.kit.cases import Case
-from parity_tests.kit.compare import compare, describe
+from parity_tests.kit.compare import Outcome, compare, describe, equal
 from parity_tests.kit.contract import Operation
+from parity_tests.kit.trees import leaves
 
 # Where the plan stands.
 VARIABLE = "PARITY_TESTS_BENCH_PLAN"
+# The number of the open file that `tell` writes to.
+CHANNEL = "PARITY_TESTS_BENCH_CHANNEL"
 # Rounds that are not timed: another variant has just had the caches.
 WARM = 5
 FEWEST = 7
@@ -63,18 +67,19 @@ def test_turn(turn: Turn, benchmark: Any) -> None:
     if turn.variant not in prepared:
         benchmark.skipped = True
         pytest.skip("it does not implement this")
-    variant, rounds = prepared[turn.variant]
+    case, variant, rounds = prepared[turn.variant]
     facts = variant.facts if turn.block == 0 else None
     benchmark.extra_info.update(row=list(turn.row), variant=turn.variant, facts=facts)
-    if _plan().dispatch:
-        variant = _unawaited(variant)
-    setup = None if variant.fresh is tuple else lambda: (variant.fresh(), {})
-    benchmark.pedantic(variant.call, setup=setup, rounds=rounds, warmup_rounds=WARM)
+    timed = _unawaited(variant) if _plan().dispatch else variant
+    setup = None if timed.fresh is tuple else lambda: (timed.fresh(), {})
+    result = benchmark.pedantic(timed.call, setup=setup, rounds=rounds, warmup_rounds=WARM)
+    _hold(variant, case, variant.read(result))
 
 
 def tell(kind: str, value: Any) -> None:
     """One line for the process that reads."""
-    print(f"@{kind} {json.dumps(value)}", flush=True)
+    with open(int(os.environ[CHANNEL]), "w", closefd=False) as channel:
+        channel.write(json.dumps([kind, value]) + "\n")
 
 
 @cache
@@ -107,20 +112,34 @@ def _offers(text: str, row: Row) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _prepared(row: Row) -> dict[str, tuple[Variant, int]]:
-    """The variants of a row, each with the rounds of its blocks; all of them have given what the oracle gives."""
+def _prepared(row: Row) -> dict[str, tuple[Case, Variant, int]]:
+    """The variants of a row, each with its case and the rounds of its blocks; all have given what the oracle gives."""
     case, operation = make_case(row), operation_of(row)
     prepared = {}
     for variant in _made(row, case, operation):
         outcome = _outcome(variant)
         if isinstance(outcome, NotImplementedError) and variant.name in _plan().implementations:
+            tell("unimplemented", [variant.name, row.operation])
             continue
-        difference = compare(case, outcome) if variant.name != FLOOR else None
-        if difference:
-            tell("difference", f"{variant.name}: {describe(case, difference)}")
-            pytest.fail("different", pytrace=False)
-        prepared[variant.name] = variant, _rounds(variant)
+        _hold(variant, case, outcome)
+        prepared[variant.name] = case, variant, _rounds(variant)
     return prepared
+
+
+def _hold(variant: Variant, case: Case, outcome: Outcome) -> None:
+    """Ends the session if an outcome is not the oracle's, or if the arguments are no longer what they were."""
+    difference = compare(case, outcome) if variant.name != FLOOR else None
+    if difference:
+        _end(f"{variant.name}: {describe(case, difference)}")
+    after = dict(leaves(variant.held()))
+    changed = [path for path, before in leaves(case.inputs) if path in after and not equal(before, after[path])]
+    if changed:
+        _end(f"{variant.name}: {case.id}: it writes to its argument `{changed[0]}`")
+
+
+def _end(difference: str) -> NoReturn:
+    tell("difference", difference)
+    pytest.fail("different", pytrace=False)
 
 
 def _made(row: Row, case: Case, operation: Operation) -> Iterator[Variant]:
@@ -175,4 +194,8 @@ def _unawaited(variant: Variant) -> Variant:
         running.clear()
         return ()
 
-    return variant._replace(call=lambda: running.append(launch()), fresh=fresh)
+    def call() -> Any:
+        running.append(launch())
+        return running[-1]
+
+    return variant._replace(call=call, fresh=fresh)

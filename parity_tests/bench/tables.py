@@ -28,14 +28,17 @@ def print_report(console: Console, data: Data) -> None:
 
 
 def print_scaling(console: Console, curves: list[Curve], batches: list[int]) -> None:
-    """Nanoseconds a token, a line a number of rows, and the power at the end."""
-    table = Table(caption="ns a token of the jitted call, and the power of B with which its time grows")
+    """Nanoseconds a token, a line a number of rows, and the powers at the end."""
+    table = Table(
+        caption="ns a token of the jitted call, and the power of B with which its time grows, in all and last"
+    )
     table.add_column("B", justify="right", no_wrap=True)
     for curve in curves:
         table.add_column(curve.operation, justify="right", overflow="fold")
     for batch in batches:
         table.add_row(f"{batch:,}", *(_short(curve.per_token[batch]) for curve in curves))
-    table.add_row("power", *("-" if curve.power is None else f"{curve.power:.2f}" for curve in curves))
+    table.add_row("power", *(f"{curve.power:.2f}" for curve in curves))
+    table.add_row("last", *(f"{curve.last_power:.2f}" for curve in curves))
     console.print(table)
 
 
@@ -115,7 +118,8 @@ def _legend(data: Data) -> Iterator[str]:
     if data["programs"]:
         yield (
             "lowered and compiled once, with empty caches; dispatch is until the call returns, with asynchronous "
-            "dispatch, which blocked times do without: on a CPU, handing a call over can take longer than making it"
+            "dispatch, which blocked times do without: on a CPU, handing a call over can take longer than making it; "
+            "peak is temporary plus output memory as XLA plans it, without the arguments"
         )
     ratios = [figure["to_floor"] for figure in data["figures"] if figure["variant"] in (JAX, JAX_AOT, JAX_DONATED)]
     if any(ratio and ratio["high"] < 1 for ratio in ratios):

@@ -27,7 +27,8 @@ OURS = (FLOOR, JAX, JAX_AOT, JAX_DONATED, TORCH, TORCH_COMPILED, TORCH_HOST_SYNC
 class Variant(NamedTuple):
     """A way to run a row: `call(*fresh())` returns when the result is there, `read` makes NumPy arrays of that.
 
-    `launch`, if there is one, is the same call without the wait. `facts` were found while the variant was made.
+    `launch`, if there is one, is the same call without the wait. `facts` were found while the variant was made. `held`
+    are the arguments that all calls share, as they are by now.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Variant(NamedTuple):
     fresh: Callable[[], tuple] = tuple
     launch: Callable[..., Any] | None = None
     facts: dict[str, Any] | None = None
+    held: Callable[[], Tree] = dict
 
 
 def in_order_of_tables(names: Iterable[str]) -> list[str]:

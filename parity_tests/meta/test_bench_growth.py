@@ -10,10 +10,13 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
 
 import jax_spec
-from parity_tests.bench import command, recompile, recompile_command, scaling, serving
+from parity_tests.bench import command, recompile, recompile_command, running, scaling, serving
 
+SCHEMAS = ("recompile.schema.json", "report.schema.json")
 TASK = recompile.Task((*recompile.STEP, "cu_seqlens"), (64,), 40, 0)
 
 
@@ -65,6 +68,9 @@ def test_second_process_finds_its_programs(tmp_path: Path, capsys: pytest.Captur
     asked = ["--operation", "cu_seqlens", "--largest", "64", "--steps", "30", "--json", str(path)]
     assert run("recompile", *asked) == 0
     data = json.loads(path.read_text())
+    schemas = {name: json.loads(Path(command.__file__).with_name(name).read_text()) for name in SCHEMAS}
+    registry = Registry().with_resources((name, Resource.from_contents(schema)) for name, schema in schemas.items())
+    Draft202012Validator(schemas[SCHEMAS[0]], registry=registry).validate(data)
     assert data["warm_up"]["not_found"] > 0 == data["warm_up"]["found"]
     assert data["second_process"]["found"] > 0 == data["second_process"]["not_found"]
     assert capsys.readouterr().out.splitlines()[-1].endswith("nothing was traced or compiled: 0 traces, 0 compilations")
@@ -80,8 +86,14 @@ def programs(time_of: Callable[[int], float]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("time_of", "steep"),
-    [(lambda b: 9000 + 40 * b, False), (lambda b: 9000 + 0.05 * b**2, True), (lambda b: 4 * b * np.log(b), False)],
-    ids=["linear", "quadratic", "sorting"],
+    [
+        (lambda b: 9000 + 40 * b, False),
+        (lambda b: 9000 + 0.05 * b**2, True),
+        (lambda b: 4 * b * np.log(b), False),
+        (lambda b: 190_000 + 0.05 * b**2, True),
+        (lambda b: 40 * b * (1.5 if b > 4096 else 1), False),
+    ],
+    ids=["linear", "quadratic", "sorting", "quadratic behind a constant", "linear beyond a cache"],
 )
 def test_what_is_quadratic_is_told(time_of: Callable[[int], float], steep: bool) -> None:
     (curve,) = scaling.curves(programs(time_of))
@@ -90,7 +102,41 @@ def test_what_is_quadratic_is_told(time_of: Callable[[int], float], steep: bool)
     assert curve.per_token[8] == time_of(8) / 40
 
 
-def test_growth_is_measured_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_last_doubling_is_told_apart() -> None:
+    (curve,) = scaling.curves(programs(lambda b: 190_000 + 0.05 * b**2))
+    assert curve.power < scaling.LINEAR
+    steep, overall = scaling.lines([curve])
+    assert steep.endswith(f"with the power {curve.power:.2f} of B, {curve.last_power:.2f} in the last doubling")
+    assert f"from {curve.last_power:.2f} to {curve.last_power:.2f} in the last doubling" in overall
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [(["--plot", "growth.xyz"], "--plot growth.xyz: expected"), (["--json", "no/where.json"], "no/where.json")],
+)
+def test_what_cannot_be_written_is_not_measured(
+    arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(running, "run_plans", lambda *_: pytest.fail("it measures"))
+    assert run("scaling", *arguments) == 2
+    assert told in capsys.readouterr().err
+    assert not Path("growth.xyz").exists()
+
+
+def test_one_large_size_gives_no_verdict(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(running, "run_plans", lambda *_: pytest.fail("it measures"))
+    with pytest.raises(SystemExit) as stop:
+        run("scaling", "--largest", "2047")
+    assert stop.value.code == 2
+    assert "expected a whole number of at least 2048" in capsys.readouterr().err
+
+
+def test_growth_is_measured_and_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(scaling, "LARGE", 8)
+    # Two small sizes on a busy machine give no verdict.
+    monkeypatch.setattr(scaling, "is_steep", lambda _: False)
     path = tmp_path / "growth.svg"
     assert run("scaling", "--operation", "assemble_input_ids", "--largest", "16", "--plot", str(path)) == 0
     assert "<svg" in path.read_text()
@@ -100,8 +146,6 @@ def test_growth_is_measured_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_growth_that_is_too_steep_is_the_status(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from parity_tests.bench import running
-
     environment = {"packages": {}, "cores": 2, "cpu": "", "system": "", "python": "", "noisy": False}
     rest = {
         "left_out": [],

@@ -25,7 +25,7 @@ CHUNK, LAG = 6, 2
 # The bound on a step's tokens that needs no device: prompt chunks are known, a row that decodes has K + 1 at most.
 LADDER = jax_spec.bucket_ladder(8, ROWS * max(CHUNK, K + 1), step=8)
 # Steps a second by number of tokens: beyond 10 tokens, a draft must be likely to be worth its place.
-STEPS_A_SECOND = (1.0,) * 10 + (0.8, 0.6, 0.5)
+STEPS_A_SECOND: Any = np.array([1.0] * 10 + [0.8, 0.6, 0.5], np.float32)
 
 
 class Kept(NamedTuple):
@@ -51,8 +51,7 @@ def step_donated(kept: Kept, staged: Staged) -> tuple[Kept, Any]:
     """One step of one rank, from staged rows to output tokens; `kept` is updated in place."""
     (ids, chunk_lens, sources, computed, tables, slots), state = staged, kept.state
     decodes = sources >= 0
-    speeds = jnp.array(STEPS_A_SECOND, jnp.float32)
-    drafts = jax_spec.schedule_verify_lens(kept.confidence[jnp.maximum(sources, 0)], speeds, decodes)
+    drafts = jax_spec.schedule_verify_lens(kept.confidence[jnp.maximum(sources, 0)], STEPS_A_SECOND, decodes)
     cu = jax_spec.cu_seqlens(jnp.where(decodes, drafts + 1, chunk_lens))
     inputs = jax_spec.prepare_step(ids, cu, sources, drafts, computed, state, tables, block_size=BLOCK_SIZE)
     cache = toy_model.write(kept.cache, inputs.slot_mapping, inputs.input_ids)
@@ -196,4 +195,5 @@ def serve(requests: list[Request], mesh: Mesh) -> Iterator[tuple[list[Rank], lis
 
 if __name__ == "__main__":
     FORTY = [Request([n * (place + 3) % 97 for n in range(3 + place % 11)], 4 + place % 10) for place in range(40)]
-    print(len([*serve(FORTY, jax.make_mesh((len(jax.devices()),), ("data",)))]), "steps")
+    steps = len([*serve(FORTY, jax.make_mesh((len(jax.devices()),), ("data",)))])
+    print(f"{steps} steps, {len(FORTY)} requests, {sum(len(request.tokens) for request in FORTY)} tokens")
