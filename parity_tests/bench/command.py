@@ -98,7 +98,8 @@ def _try_device(spec: doors.Spec) -> None:
 
 def _plan(options: argparse.Namespace, operations: set[str] | None) -> tuple[Plan, tuple[str, ...]]:
     """What is measured, and in words what is not."""
-    chosen = selection.everything() if options.all else selection.quick() if options.quick else selection.usual()
+    chosen = selection.quick(operations or ()) if options.quick else selection.usual()
+    chosen = selection.everything() if options.all else chosen
     left_out = [chosen.left_out] if chosen.left_out else []
     compiled = chosen.compiled_by_torch
     if (torch := find_spec("torch") is not None) is False:

@@ -1,5 +1,6 @@
 """Which rows a run measures: all of them would take hours, most of them in `torch.compile`."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from parity_tests.bench.cases import LENGTHS, STEP, Row
@@ -42,12 +43,11 @@ def usual() -> Selection:
     return Selection(rows, _with_an_aim(), told)
 
 
-def quick() -> Selection:
-    """The operations of the speed aims and the parts of the step, once each."""
-    rows = [Row(name, 64, max(COLUMNS), "drawn") for name in ("prepare_step", "commit_step", "store_drafts")]
-    return Selection(
-        (*sorted(_with_an_aim()), *rows), frozenset(), "all but these rows, and torch-compiled: no --quick"
-    )
+def quick(named: Iterable[str] = ()) -> Selection:
+    """The operations of the speed aims, and once each the parts of the step or those that were named."""
+    names = sorted(set(named) - set(AIMED)) or ("prepare_step", "commit_step", "store_drafts")
+    rows = (*sorted(_with_an_aim()), *(Row(name, AIMED_BATCHES[0], max(COLUMNS), "drawn") for name in names))
+    return Selection(rows, frozenset(), "all but these rows, and torch-compiled: no --quick")
 
 
 def _is_usual(row: Row) -> bool:

@@ -83,6 +83,8 @@ def test_every_size_is_among_all_and_the_aims_among_the_usual() -> None:
     assert set(usual.rows) < set(everything.rows)
     assert {row.operation for row in usual.rows} == set(selection.OPERATION_NAMES)
     assert set(selection.quick().rows) | usual.compiled_by_torch <= set(usual.rows)
+    named = {row.operation for row in selection.quick(["cu_seqlens", "whole_step"]).rows}
+    assert named == {*selection.AIMED, "cu_seqlens"}
 
 
 @pytest.mark.parametrize("name", ["token_rows", STEP.name])
