@@ -1,15 +1,18 @@
-"""The whole experiment: reads counted, runs timed, runs watched; torch the same on a card, on a CPU its events only."""
+"""The whole experiment: reads counted, runs timed, runs watched; torch the same on a card, on a CPU only counted."""
 
 from importlib.util import find_spec
 from time import perf_counter
 
-from parity_tests.bench.overlap.loop import count_reads
 from parity_tests.bench.overlap.measure import WAYS, Lanes, Plan, least_disturbed, profiled, timed, warm_up
 from parity_tests.bench.overlap.model import CARD, Sizes
 from parity_tests.bench.overlap.report import Report, describe_environment
 from parity_tests.bench.overlap.stacks import jax_stack, torch_stack
 from parity_tests.bench.overlap.steps import make_loop
 from parity_tests.bench.overlap.torch_counts import count_events
+from parity_tests.bench.overlap.watched import count_reads
+
+# Steps of torch on a CPU.
+COUNTED = 4
 
 
 def experiment(plan: Plan, sizes: Sizes, torch_on: str | None) -> tuple[Report, list[Lanes]]:
@@ -17,20 +20,24 @@ def experiment(plan: Plan, sizes: Sizes, torch_on: str | None) -> tuple[Report, 
 
     Raises `DifferentTokensError` and `HiddenReadError`.
     """
-    began = perf_counter()
-    loop, first = make_loop(jax_stack(), sizes)
-    device = loop.stack.device
-    reads = {way: count_reads(loop, first, step) for way, step in WAYS.items()}
-    warm_up(loop, first)
+    began, stack = perf_counter(), jax_stack()
+    # Now, for the load average must not be that of the experiment's own work.
+    environment = describe_environment(stack.device)
+    loop, first = make_loop(stack, sizes)
+    warm_up(loop, first, plan.steps)
+    reads = {way: count_reads(loop, first, step, plan.steps) for way, step in WAYS.items()}
     samples, seen = list(timed(loop, first, plan)), list(profiled(loop, first, plan))
     samples += [sample for sample, _ in seen]
     events = None
     if torch_on:
         loop, first = make_loop(torch_stack(torch_on), sizes)
-        events = count_events(loop, first)
+        # Without a card there is nothing to overlap: counted, but not timed.
+        steps = plan.steps if torch_on == "cuda" else COUNTED
+        warm_up(loop, first, steps)
+        events = count_events(loop, first, steps)
         if torch_on == "cuda":
             samples += timed(loop, first, plan)
-    report = Report(plan, sizes, describe_environment(device), reads, events, samples, perf_counter() - began)
+    report = Report(plan, sizes, environment, reads, events, samples, perf_counter() - began)
     return report, least_disturbed(seen, plan.host_ms)
 
 

@@ -1,19 +1,15 @@
-"""The loop around a step, and the proof that nothing in a step reads the device past the door."""
+"""The loop around a step, and what tells two of its runs apart."""
 
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from parity_tests.bench.overlap.host import PACE, READ, Fetch, Host, Span, noted, open_door
+from parity_tests.bench.overlap.host import PACE, Host, Span, noted, open_door
 from parity_tests.bench.overlap.steps import Carry, Loop, Step
 
 # Steps that the host may be ahead of the device: an engine must see the tokens at some time, and ATOM does so late.
 AHEAD = 2
-
-
-class HiddenReadError(Exception):
-    """A step reads the device past the door; the text says how."""
 
 
 class Run(NamedTuple):
@@ -51,29 +47,3 @@ def difference(one: Run, other: Run) -> str | None:
         return f"step {step}, row {row}, token {column}: expected {values[0]}, got {values[1]}"
     alike = all(np.array_equal(left, right) for left, right in zip(one.last, other.last, strict=True))
     return None if alike else "the last states differ"
-
-
-def count_reads(loop: Loop, carry: Carry, step: Step) -> int:
-    """How often one step reads the device; raises `HiddenReadError` where it does so past the door. JAX only.
-
-    The step is traced without values, with the door giving what it gave before: any other read needs a value.
-    """
-    import jax
-
-    given: list[Any] = []
-
-    def noting(fetch: Fetch, array: Any) -> Any:
-        given.append(fetch(array))
-        return given[-1]
-
-    host = Host([], noting, 0)
-    step(loop, carry, host)
-    answers = iter(given)
-    replaying = Host([], lambda *_: next(answers), 0)
-    errors = jax.errors
-    needs_value = errors.ConcretizationTypeError, errors.TracerArrayConversionError, errors.TracerIntegerConversionError
-    try:
-        jax.eval_shape(lambda carried: step(loop, carried, replaying), carry)
-    except needs_value as error:
-        raise HiddenReadError(f"`{step.__name__}` reads the device past the door: {error}") from error
-    return sum(span.name == READ for span in host.spans)

@@ -57,7 +57,7 @@ def timed(loop: Loop, first: Carry, plan: Plan) -> Iterator[Sample]:
     expected = None
     for way, host_ms, rounds in _turns(plan, plan.rounds):
         run = run_loop(loop, first, WAYS[way], plan.steps, rounds)
-        expected = _checked(run, expected)
+        expected = _checked(loop, run, expected)
         yield _sample(loop, way, host_ms, run, None)
 
 
@@ -66,16 +66,17 @@ def profiled(loop: Loop, first: Carry, plan: Plan) -> Iterator[tuple[Sample, Lan
     expected = None
     for way, host_ms, rounds in _turns(plan, plan.observed):
         run, device = observed(lambda way=way, rounds=rounds: run_loop(loop, first, WAYS[way], DRAWN, rounds))
-        expected = _checked(run, expected)
+        expected = _checked(loop, run, expected)
         begin = run.spans[0].start
         lanes = Lanes(way, run.seconds, _since(begin, run.spans), _since(begin, device))
         yield _sample(loop, way, host_ms, run, lanes), lanes
 
 
-def warm_up(loop: Loop, first: Carry) -> None:
-    """Compile everything."""
+def warm_up(loop: Loop, first: Carry, steps: int) -> None:
+    """Run either way once, so that everything is compiled; raises `DifferentTokensError`."""
+    expected = None
     for step in WAYS.values():
-        run_loop(loop, first, step, 2, 0)
+        expected = _checked(loop, run_loop(loop, first, step, steps, 0), expected)
 
 
 def least_disturbed(seen: list[tuple[Sample, Lanes]], host_ms: int) -> list[Lanes]:
@@ -96,9 +97,9 @@ def _turns(plan: Plan, count: int) -> Iterator[tuple[str, int, int]]:
                 yield way, host_ms, rounds
 
 
-def _checked(run: Run, expected: Run | None) -> Run:
+def _checked(loop: Loop, run: Run, expected: Run | None) -> Run:
     if expected and (found := difference(expected, run)):
-        raise DifferentTokensError(found)
+        raise DifferentTokensError(f"{loop.stack.name}, {found}")
     return expected or run
 
 

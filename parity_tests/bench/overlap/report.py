@@ -12,7 +12,7 @@ from parity_tests.bench.overlap.model import Sizes, capacity_of
 from parity_tests.kit.facts import PACKAGES
 from parity_tests.kit.probe import version_of
 
-SCHEMA = 1
+SCHEMA = 2
 COLUMNS = ("step_ms", "blocked_ms", "scheduling_ms", "assembly_ms", "dispatch_ms", "waiting_ms")
 
 
@@ -86,6 +86,20 @@ def closing_lines(report: Report) -> list[str]:
         f"{where['device']}, {where['cpus']} CPUs, load average {where['load_average']}, {report.seconds:.0f} s"
     )
     return lines
+
+
+def faults(report: Report) -> list[str]:
+    """What was counted and contradicts that only the old way reads the device, in words; nothing if it holds."""
+    counts: dict[str, dict[str, Any]] = {"jax": report.reads}
+    if report.torch_events:
+        counts["torch"] = {way: max(events.values()) for way, events in report.torch_events.items()}
+    found = []
+    for stack, of in counts.items():
+        if of["after"]:
+            found.append(f"{stack}: the step built on the device reads it, too ({of['after']:g} in one step)")
+        if not of["before"]:
+            found.append(f"{stack}: the step built on the host reads nothing, so that nothing is compared")
+    return found
 
 
 def gains(samples: list[Sample]) -> list[Gain]:
