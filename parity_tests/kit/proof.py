@@ -2,9 +2,9 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from multiprocessing import get_context
 from time import perf_counter
@@ -85,8 +85,8 @@ def units(plan: Plan) -> list[Unit]:
         *(Unit("golden vectors", row, _golden) for row in rows),
         *(Unit("random search", row, _searched) for row in OPERATIONS),
         *(Unit("whole runs", row, _chained) for row in chain.ways(())),
-        *(Unit("other ways to call", row, ways.compare) for row in ways.ways() if not plan.device),
-        *(Unit("names of engines", row, _adapted) for row in engines.ROWS),
+        *(Unit("other ways to call", row, partial(_by_names, ways.compare)) for row in ways.ways() if not plan.device),
+        *(Unit("names of engines", row, partial(_by_names, engines.compare)) for row in engines.ROWS),
     ]
 
 
@@ -162,8 +162,10 @@ def _chained(row: str, plan: Plan) -> Iterator[Comparison]:
                 yield name, text and f"{row}, {run.name}: {text}"
 
 
-def _adapted(row: str, plan: Plan) -> Iterator[Comparison]:
-    return engines.compare(row, plan.names)
+def _by_names(
+    compare: Callable[[str, Sequence[str]], Iterator[Comparison]], row: str, plan: Plan
+) -> Iterator[Comparison]:
+    return compare(row, plan.names)
 
 
 def _compared(cases: list[Case], chosen: tuple[Subject, ...]) -> Iterator[Comparison]:
