@@ -280,7 +280,7 @@ OF_EACH_ARRAY = tuple(
         "lengths: one more",
         "lengths: of another row",
         "indices: logits one place late",
-        "indices: target logits one further",
+        "indices: first logits one further",
         "acceptance: every draft",
     )
 )
