@@ -13,7 +13,7 @@ from parity_tests.bench.overlap import command as overlap
 from parity_tests.kit import devices, doctor, doors
 from parity_tests.kit.bulk import command as bulk
 from parity_tests.kit.facts import gather
-from parity_tests.kit.options import at_least
+from parity_tests.kit.options import at_least, refuse
 from parity_tests.lossless import command as lossless
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return options.run(options)
     except OSError as error:
-        return _refuse(f"cannot write {error.filename or 'the report'}: {error.strerror}")
+        return refuse(f"cannot write {error.filename or 'the report'}: {error.strerror}")
     except ModuleNotFoundError as error:
-        return _refuse(f"{error.name} is not installed (pip install 'jax-spec-decode[parity]')")
+        return refuse(f"{error.name} is not installed (pip install 'jax-spec-decode[parity]')")
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -70,7 +70,7 @@ def _prove(options: argparse.Namespace) -> int:
     try:
         device = _device(options.device)
     except devices.NoSuchDeviceError as error:
-        return _refuse(str(error))
+        return refuse(str(error))
     from parity_tests.kit.device_times import timings
     from parity_tests.kit.host_reads import count_host_reads
     from parity_tests.kit.proof import Plan, gaps, prove
@@ -80,11 +80,11 @@ def _prove(options: argparse.Namespace) -> int:
     asked = tuple(dict.fromkeys(options.impl or _default(device)))
     absent = {text: framework for text in asked if (framework := doors.missing(text))}
     if options.impl and absent:
-        return _refuse(" ".join(_without(text, framework) for text, framework in absent.items()))
+        return refuse(" ".join(_without(text, framework) for text, framework in absent.items()))
     names = tuple(text for text in asked if text not in absent)
     plan = Plan(names, options.cases, options.seed, not options.without_faults, device)
     if fault := _fault(names):
-        return _refuse(fault)
+        return refuse(fault)
     for path in filter(None, (options.json, options.markdown)):
         path.open("a").close()
     console = make_console()
@@ -155,11 +155,6 @@ def _vectors(options: argparse.Namespace) -> int:
         else f"{count} vectors of {len(vectors.OPERATION_NAMES)} operations are in order"
     )
     return int(bool(found))
-
-
-def _refuse(message: str) -> int:
-    print(f"python -m parity_tests: {message}", file=sys.stderr)
-    return 2
 
 
 if __name__ == "__main__":

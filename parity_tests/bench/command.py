@@ -10,9 +10,10 @@ from pathlib import Path
 from parity_tests.bench import recompile_command, scaling_command, selection
 from parity_tests.bench.compare import changes, load, told
 from parity_tests.bench.plan import Plan
-from parity_tests.bench.refusal import missing, refuse, wrong
+from parity_tests.bench.refusal import missing, wrong
 from parity_tests.bench.variants import FLOOR, JAX
 from parity_tests.kit import doors
+from parity_tests.kit.options import refuse
 
 NAME = "bench"
 QUICK = {"blocks": 3, "rounds": 40, "block_ns": 10_000_000}
@@ -48,7 +49,7 @@ def _add_bench(commands: argparse._SubParsersAction) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command; 0 if it measured, 1 if a result is wrong and nothing counts, 2 if it cannot measure."""
     if problem := missing(*(("jsonschema",) if options.compare else ())):
-        return refuse(NAME, problem)
+        return refuse(problem, NAME)
     from parity_tests.bench.measure import BrokenSessionError, DifferentError
 
     try:
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     except DifferentError as error:
         return wrong(str(error))
     except (ValueError, BrokenSessionError, OSError) as error:
-        return refuse(NAME, str(error))
+        return refuse(str(error), NAME)
 
 
 def _operations(texts: list[str]) -> set[str] | None:

@@ -15,10 +15,9 @@ from typing import Any
 
 from parity_tests.bench import recompile
 from parity_tests.bench.recompile import STEP, Task
-from parity_tests.bench.refusal import refuse
 from parity_tests.bench.report_data import environment
 from parity_tests.kit.contract import OPERATIONS
-from parity_tests.kit.options import at_least
+from parity_tests.kit.options import at_least, refuse
 from parity_tests.kit.processes import last_words
 
 NAME = "recompile"
@@ -54,9 +53,9 @@ def run(options: argparse.Namespace) -> int:
             options.json.open("a").close()
         data = measured(task)
     except subprocess.CalledProcessError as error:
-        return refuse(NAME, last_words(error.stderr))
+        return refuse(last_words(error.stderr), NAME)
     except OSError as error:
-        return refuse(NAME, str(error))
+        return refuse(str(error), NAME)
     for line in lines(data):
         print(line)
     if options.json:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from parity_tests.bench import scaling
 from parity_tests.bench.plan import Plan
-from parity_tests.bench.refusal import missing, refuse, wrong
+from parity_tests.bench.refusal import missing, wrong
 from parity_tests.bench.variants import FLOOR, JAX
-from parity_tests.kit.options import at_least
+from parity_tests.kit.options import at_least, refuse
 
 NAME = "scaling"
 
@@ -31,9 +31,9 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command; 0 if nothing grows faster than linearly, 1 if something does, 2 if it cannot measure."""
     if options.plot and options.plot.suffix.lower() not in scaling.SUFFIXES:
-        return refuse(NAME, f"--plot {options.plot}: expected a name that ends in one of {', '.join(scaling.SUFFIXES)}")
+        return refuse(f"--plot {options.plot}: expected a name that ends in one of {', '.join(scaling.SUFFIXES)}", NAME)
     if problem := missing(*(("matplotlib",) if options.plot else ())):
-        return refuse(NAME, problem)
+        return refuse(problem, NAME)
     from parity_tests.bench.measure import BrokenSessionError, DifferentError
 
     try:
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     except DifferentError as error:
         return wrong(str(error))
     except (BrokenSessionError, OSError) as error:
-        return refuse(NAME, str(error))
+        return refuse(str(error), NAME)
 
 
 def _measured(options: argparse.Namespace) -> int:

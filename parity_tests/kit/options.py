@@ -1,6 +1,7 @@
-"""Types for the options of the command line."""
+"""What the commands share: types of their options, and how they say that they cannot begin."""
 
 import argparse
+import sys
 from collections.abc import Callable
 
 
@@ -17,3 +18,9 @@ def at_least(least: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def refuse(message: str, command: str = "") -> int:
+    """The message on stderr, and the status of what cannot be done."""
+    print(f"{f'python -m parity_tests {command}'.rstrip()}: {message}", file=sys.stderr)
+    return 2

@@ -3,12 +3,11 @@
 import argparse
 import importlib.util
 import json
-import sys
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from parity_tests.kit.options import at_least
+from parity_tests.kit.options import at_least, refuse
 from parity_tests.lossless.exact.sweep import SUBJECTS
 from parity_tests.lossless.smollm2 import command as smollm2
 
@@ -48,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     if options.model == "smollm2":
         return smollm2.run(options)
     if options.weights or options.record:
-        return _refuse("--weights and --record go with --model smollm2")
+        return refuse("--weights and --record go with --model smollm2", "lossless")
     return _run_exact(options)
 
 
@@ -60,7 +59,7 @@ def _run_exact(options: argparse.Namespace) -> int:
     absent = _absent(tuple(options.impl or SUBJECTS))
     if options.impl and absent:
         told = ", ".join(f"{name} needs {needed}" for name, needed in absent.items())
-        return _refuse(f"{told}, which is not installed (pip install 'jax-spec-decode[parity]')")
+        return refuse(f"{told}, which is not installed (pip install 'jax-spec-decode[parity]')", "lossless")
     if options.json:
         options.json.open("a").close()
     console = make_console()
@@ -71,11 +70,6 @@ def _run_exact(options: argparse.Namespace) -> int:
     if options.json:
         options.json.write_text(json.dumps(as_data(report), indent=1) + "\n")
     return int(not is_identical(report.found))
-
-
-def _refuse(message: str) -> int:
-    print(f"python -m parity_tests lossless: {message}", file=sys.stderr)
-    return 2
 
 
 def _absent(names: tuple[str, ...]) -> dict[str, str]:

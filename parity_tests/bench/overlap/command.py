@@ -14,10 +14,10 @@ from parity_tests.bench.overlap.picture import draw
 from parity_tests.bench.overlap.report import Report, as_data, closing_lines, faults, table
 from parity_tests.bench.overlap.traces import as_trace
 from parity_tests.bench.overlap.watched import HiddenReadError
-from parity_tests.bench.refusal import refuse, wrong
+from parity_tests.bench.refusal import wrong
 from parity_tests.kit import devices
 from parity_tests.kit.facts import gather
-from parity_tests.kit.options import at_least
+from parity_tests.kit.options import at_least, refuse
 
 NAME = "overlap"
 FILES = ("overlap.svg", "overlap.json", *(f"{way}.trace.json" for way in WAYS))
@@ -51,9 +51,9 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command; 0 if both ways emit the same and only the old one reads, 1 if not, 2 if nothing can be run."""
     if not find_spec("matplotlib"):
-        return refuse(NAME, "matplotlib is not installed (pip install 'jax-spec-decode[bench]')")
+        return refuse("matplotlib is not installed (pip install 'jax-spec-decode[bench]')", NAME)
     if error := _unwritable(options.out):
-        return refuse(NAME, f"--out: {error}")
+        return refuse(f"--out: {error}", NAME)
     steps, rounds, observed = QUICK if options.quick else USUAL
     plan = Plan(options.steps or steps, rounds, observed, options.host_ms)
     try:
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         with divided_cores():
             report, drawn = experiment.experiment(plan, experiment.usual_sizes(), torch_on)
     except devices.NoSuchDeviceError as error:
-        return refuse(NAME, str(error))
+        return refuse(str(error), NAME)
     except (DifferentTokensError, HiddenReadError) as error:
         return wrong(str(error))
     _tell(report)

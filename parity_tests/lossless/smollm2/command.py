@@ -2,13 +2,13 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from parity_tests.kit import traces
+from parity_tests.kit.options import refuse
 from parity_tests.lossless.smollm2.lookup import LONGEST
 from parity_tests.lossless.smollm2.prompts import prompts_of
 from parity_tests.lossless.smollm2.recorder import About, as_json, recording
@@ -35,20 +35,17 @@ def run(options: argparse.Namespace) -> int:
     for path in filter(None, (options.json, options.record)):
         path.open("a").close()
     if options.impl:
-        return _refuse("SmolLM2 runs in JAX, whatever --impl says: leave it out")
+        return refuse("SmolLM2 runs in JAX, whatever --impl says: leave it out", "lossless")
     known = sum(len(run.outputs) for run in traces.load())
     if options.requests > known:
-        return _refuse(f"--requests: got {options.requests}, expected at most {known}, the questions in the recordings")
+        return refuse(
+            f"--requests: got {options.requests}, expected at most {known}, the questions in the recordings", "lossless"
+        )
     try:
         checkpoint = load(options.weights or find())
     except WeightsError as error:
-        return _refuse(str(error))
+        return refuse(str(error), "lossless")
     return _proved(options, checkpoint)
-
-
-def _refuse(message: str) -> int:
-    print(f"python -m parity_tests lossless: {message}", file=sys.stderr)
-    return 2
 
 
 def _proved(options: argparse.Namespace, checkpoint: Checkpoint) -> int:
